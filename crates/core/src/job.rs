@@ -1,0 +1,329 @@
+//! A job as the core sees it: the card that never changes, and the record of what has happened to it.
+//!
+//! Owns the shapes that are stored. Does not own bodies (the store has them) nor the rules that move a job from one
+//! state to the next (`scheduler`). Invariant: a settled record never changes, but for a failed one that is retried.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{BudgetId, GroupId, JobId, OrderKey};
+use crate::time::Wall;
+
+/// The priority class of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Lane {
+    /// A person waits for it.
+    Interactive,
+    /// Part of a bulk action.
+    Bulk,
+    /// Nobody waits for it.
+    Background,
+}
+
+impl Lane {
+    /// All lanes, most urgent first.
+    pub const ALL: [Self; 3] = [Self::Interactive, Self::Bulk, Self::Background];
+
+    /// Returns the lane's place in [`Lane::ALL`].
+    pub const fn index(self) -> usize {
+        match self {
+            Self::Interactive => 0,
+            Self::Bulk => 1,
+            Self::Background => 2,
+        }
+    }
+
+    /// Returns the name used on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Interactive => "interactive",
+            Self::Bulk => "bulk",
+            Self::Background => "background",
+        }
+    }
+}
+
+/// Whether a request whose outcome is unknown may be sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Repeat {
+    /// Sending it twice is the same as once.
+    Always,
+    /// Only with an idempotency key that the server honours and that is still young.
+    WithKey,
+}
+
+/// What the scheduler needs to know of a job; immutable once accepted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Card {
+    /// The job's name.
+    pub id: JobId,
+    /// The budget that it spends.
+    pub budget: BudgetId,
+    /// The lane that it was given; `prioritise` stores another one in the [`Record`].
+    pub lane: Lane,
+    /// Its ordering key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<OrderKey>,
+    /// The bulk action that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<GroupId>,
+    /// The signed-in user that it is sent for; empty for none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub principal: String,
+    /// Units of the budget that one attempt uses; at least 1.
+    pub cost: u32,
+    /// Whether it may be repeated.
+    pub repeat: Repeat,
+    /// The idempotency key sent with every attempt, where the budget names a header for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+    /// The instant before which it does not start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<Wall>,
+    /// The instant after which it fails as expired, unless it has started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Wall>,
+    /// The time-out of one attempt, in milliseconds.
+    pub timeout_ms: u32,
+    /// When it was accepted.
+    pub created_at: Wall,
+    /// The size of its stored request, in bytes.
+    pub size: u32,
+}
+
+/// The state of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// Waits for its turn.
+    Queued,
+    /// An attempt is recorded; its request may have left.
+    Sending,
+    /// Waits after a failed attempt.
+    RetryWait,
+    /// The server answered well.
+    Done,
+    /// Ended without success; may be retried.
+    Failed,
+    /// Ended by the user's wish.
+    Cancelled,
+}
+
+impl State {
+    /// All states, in the order of a job's life.
+    pub const ALL: [Self; 6] =
+        [Self::Queued, Self::Sending, Self::RetryWait, Self::Done, Self::Failed, Self::Cancelled];
+
+    /// Tells whether the job has ended.
+    pub const fn is_settled(self) -> bool {
+        match self {
+            Self::Queued | Self::Sending | Self::RetryWait => false,
+            Self::Done | Self::Failed | Self::Cancelled => true,
+        }
+    }
+
+    /// Returns the state's place in [`State::ALL`].
+    pub const fn index(self) -> usize {
+        match self {
+            Self::Queued => 0,
+            Self::Sending => 1,
+            Self::RetryWait => 2,
+            Self::Done => 3,
+            Self::Failed => 4,
+            Self::Cancelled => 5,
+        }
+    }
+
+    /// Returns the name used on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Sending => "sending",
+            Self::RetryWait => "retry-wait",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// Why a job ended without success; its wire code is stable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Reason {
+    /// The server answered with a final error status.
+    Http,
+    /// Every allowed attempt failed.
+    RetriesExhausted,
+    /// The request may or may not have been applied, and repeating it is not safe.
+    OutcomeUnknown,
+    /// The server says that its idempotency key was used for another request.
+    KeyReused,
+    /// It waited longer than its `maxWaitMs`.
+    Expired,
+    /// The user or the app cancelled it.
+    Cancelled,
+    /// The caller's signal was aborted while it waited.
+    Aborted,
+    /// Its stored request could not be read.
+    Storage,
+}
+
+impl Reason {
+    /// Returns the code used on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::RetriesExhausted => "retries-exhausted",
+            Self::OutcomeUnknown => "outcome-unknown",
+            Self::KeyReused => "key-reused",
+            Self::Expired => "expired",
+            Self::Cancelled => "cancelled",
+            Self::Aborted => "aborted",
+            Self::Storage => "storage",
+        }
+    }
+}
+
+/// How a job ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// The reason; none for success.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
+    /// The HTTP status of the last answer, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// The first 4 KiB of a refused answer's text, for a person to read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// When the job ended.
+    pub at: Wall,
+}
+
+/// Units that an earlier attempt took from the budget, kept until no limiter remembers them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spent {
+    /// When the attempt was claimed.
+    pub started_at: Wall,
+    /// When it was answered or given up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Wall>,
+}
+
+/// What has happened to a job; one small stored record, replaced whole. A job without one is fresh.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// The job's state.
+    pub state: State,
+    /// How many attempts were claimed, refused ones too; the number of the newest attempt.
+    pub attempt: u32,
+    /// How many attempts count against the cap.
+    pub attempts_counted: u32,
+    /// When the newest attempt was claimed, and how it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current: Option<Spent>,
+    /// The attempts before it that a limiter still remembers, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<Spent>,
+    /// When the first attempt was claimed; the idempotency key's age counts from here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_claimed_at: Option<Wall>,
+    /// How often `retry` gave it a new idempotency key.
+    #[serde(default)]
+    pub key_generation: u32,
+    /// The instant before which it is not tried again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<Wall>,
+    /// Whether the server refused it unread, so that it goes before others of its lane.
+    #[serde(default)]
+    pub refused: bool,
+    /// The lane that `prioritise` gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lane: Option<Lane>,
+    /// How it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Outcome>,
+}
+
+impl Record {
+    /// Makes the record of a job that nothing has happened to.
+    pub const fn fresh() -> Self {
+        Self {
+            state: State::Queued,
+            attempt: 0,
+            attempts_counted: 0,
+            current: None,
+            earlier: Vec::new(),
+            first_claimed_at: None,
+            key_generation: 0,
+            not_before: None,
+            refused: false,
+            lane: None,
+            outcome: None,
+        }
+    }
+}
+
+/// The durable counts of a bulk action; clean-up of its jobs does not shrink them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GroupRecord {
+    /// Jobs accepted.
+    pub total: u32,
+    /// Jobs that ended done.
+    pub done: u32,
+    /// Jobs that ended failed and were not retried.
+    pub failed: u32,
+    /// Jobs that were cancelled.
+    pub cancelled: u32,
+    /// When the group was made.
+    pub created_at: Wall,
+    /// When its last job settled; none while one is unsettled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settled_at: Option<Wall>,
+}
+
+/// Who closed a budget, or the whole queue, by wish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HoldCause {
+    /// The user asked for it.
+    User,
+    /// Too many refusals in a row.
+    Refusing,
+    /// The store does not take writes.
+    Storage,
+}
+
+impl HoldCause {
+    /// Returns the name used on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Refusing => "refusing",
+            Self::Storage => "storage",
+        }
+    }
+}
+
+/// What is stored of a budget.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BudgetRecord {
+    /// The instant until which it is paused, jitter included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused_until: Option<Wall>,
+    /// Whether that instant is our guess.
+    #[serde(default)]
+    pub pause_is_estimate: bool,
+    /// Refusals since the last success.
+    #[serde(default)]
+    pub refusals_in_a_row: u32,
+    /// When the first of them came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusing_since: Option<Wall>,
+    /// Its holds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub holds: Vec<HoldCause>,
+}
