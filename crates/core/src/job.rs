@@ -90,6 +90,14 @@ pub struct Card {
     pub created_at: Wall,
     /// The size of its stored request, in bytes.
     pub size: u32,
+    /// Whether its request is kept in memory only and lost with the tab that asked.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub ephemeral: bool,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "the form that serde asks for")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// The state of a job.

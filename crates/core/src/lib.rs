@@ -5,6 +5,8 @@
 //! same effects on every machine.
 
 pub mod change;
+pub mod config;
 pub mod ids;
+pub mod io;
 pub mod job;
 pub mod time;

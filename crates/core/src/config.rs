@@ -1,0 +1,251 @@
+//! What a budget may spend: limit rules and their text form, parsed and bounded.
+//!
+//! Invariant: a [`BudgetConfig`] that exists is usable; every number in it is in range.
+
+use crate::ids::BudgetId;
+
+/// The longest window of a rule: 31 days.
+pub const MAX_WINDOW_MS: u64 = 31 * 24 * 3_600_000;
+/// The most units that a rule may grant in one window.
+pub const MAX_LIMIT: u32 = 10_000_000;
+/// The most rules of one budget.
+pub const MAX_RULES: usize = 8;
+/// The most requests in flight that a budget may be given.
+pub const MAX_IN_FLIGHT: u32 = 1_000;
+
+/// How a rule counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Algorithm {
+    /// A slot is free one window after the *answer*: safe against every server that counts in a sliding window.
+    ArrivalLog,
+    /// A bucket of `limit` units that refills evenly over the window.
+    TokenBucket,
+}
+
+impl Algorithm {
+    /// Parses the name used in configurations.
+    pub fn parse(name: &str) -> Option<Self> {
+        match name {
+            "arrival-log" => Some(Self::ArrivalLog),
+            "token-bucket" => Some(Self::TokenBucket),
+            _ => None,
+        }
+    }
+
+    /// Returns the name used in configurations.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ArrivalLog => "arrival-log",
+            Self::TokenBucket => "token-bucket",
+        }
+    }
+}
+
+/// `limit` units per window, counted by one algorithm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LimitRule {
+    limit: u32,
+    window_ms: u64,
+    algorithm: Algorithm,
+}
+
+/// Why a rule or budget is refused. The field is named by the caller, who knows where it stands.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// The text form is not `"N/window"`.
+    #[error("expected \"N/window\" with a window such as 10s, 500ms, 1m, 1h or 1d, got {0:?}")]
+    Grammar(String),
+    /// The limit is out of range.
+    #[error("expected a limit from 1 to 10000000, got {0}")]
+    Limit(u64),
+    /// The window is out of range.
+    #[error("expected a window from 1 ms to 31 days, got {0} ms")]
+    Window(u64),
+    /// The number of rules is out of range.
+    #[error("expected up to 8 limits, got {0}")]
+    Rules(usize),
+    /// The concurrency is out of range.
+    #[error("expected 1 to 1000 requests in flight, got {0}")]
+    InFlight(u64),
+    /// The share is out of range.
+    #[error("expected a share above 0 and up to 1, got {0}")]
+    Share(String),
+}
+
+impl LimitRule {
+    /// Makes a rule of `limit` units per `window_ms`.
+    ///
+    /// # Errors
+    /// When the limit or the window is out of range.
+    pub fn new(limit: u64, window_ms: u64, algorithm: Algorithm) -> Result<Self, ConfigError> {
+        if window_ms == 0 || window_ms > MAX_WINDOW_MS {
+            return Err(ConfigError::Window(window_ms));
+        }
+        let limit = u32::try_from(limit)
+            .ok()
+            .filter(|limit| (1..=MAX_LIMIT).contains(limit))
+            .ok_or(ConfigError::Limit(limit))?;
+        Ok(Self { limit, window_ms, algorithm })
+    }
+
+    /// Parses `"N/window"`, where window is an optional number and one of ms, s, m, h, d.
+    ///
+    /// # Errors
+    /// When the text has another form or a number is out of range.
+    pub fn parse(text: &str, algorithm: Algorithm) -> Result<Self, ConfigError> {
+        let grammar = || ConfigError::Grammar(text.chars().take(40).collect());
+        let (limit, window) = text.split_once('/').ok_or_else(grammar)?;
+        let limit = limit.trim().parse().map_err(|_| grammar())?;
+        let window_ms = parse_window(window.trim()).ok_or_else(grammar)?;
+        Self::new(limit, window_ms, algorithm)
+    }
+
+    /// Returns the units granted in one window.
+    pub const fn limit(self) -> u32 {
+        self.limit
+    }
+
+    /// Returns the window in milliseconds.
+    pub const fn window_ms(self) -> u64 {
+        self.window_ms
+    }
+
+    /// Returns how the rule counts.
+    pub const fn algorithm(self) -> Algorithm {
+        self.algorithm
+    }
+
+    /// Returns the rule with its limit multiplied by `permille` thousandths, rounded down, at least 1.
+    #[must_use]
+    pub fn scaled(self, permille: u32) -> Self {
+        let limit = (u64::from(self.limit).saturating_mul(u64::from(permille)) / 1_000).max(1);
+        Self { limit: u32::try_from(limit).unwrap_or(self.limit), ..self }
+    }
+}
+
+/// Parses a window such as `10s`, `500ms` or `h` into milliseconds.
+pub fn parse_window(text: &str) -> Option<u64> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let number: u64 = if number.is_empty() { 1 } else { number.parse().ok()? };
+    let unit_ms = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return None,
+    };
+    number.checked_mul(unit_ms)
+}
+
+/// What a budget may spend.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BudgetConfig {
+    /// The budget's name.
+    pub id: BudgetId,
+    rules: Vec<LimitRule>,
+    max_in_flight: Option<u32>,
+    key_ttl_ms: Option<u64>,
+}
+
+impl BudgetConfig {
+    /// Makes a budget; `share_permille` thousandths of each rule are used.
+    ///
+    /// `key_ttl_ms` is how long the server honours an idempotency key, none if it does not.
+    ///
+    /// # Errors
+    /// When a number is out of range.
+    pub fn new(
+        id: BudgetId,
+        rules: Vec<LimitRule>,
+        max_in_flight: Option<u64>,
+        share_permille: u32,
+        key_ttl_ms: Option<u64>,
+    ) -> Result<Self, ConfigError> {
+        if rules.len() > MAX_RULES {
+            return Err(ConfigError::Rules(rules.len()));
+        }
+        if !(1..=1_000).contains(&share_permille) {
+            return Err(ConfigError::Share(share_permille.to_string()));
+        }
+        let max_in_flight = max_in_flight.map(parse_in_flight).transpose()?;
+        let rules = rules.into_iter().map(|rule| rule.scaled(share_permille)).collect();
+        Ok(Self { id, rules, max_in_flight, key_ttl_ms })
+    }
+
+    /// The budget of an unknown API: 5 per second, 2 in flight.
+    pub fn implicit(id: BudgetId) -> Self {
+        let rule = LimitRule { limit: 5, window_ms: 1_000, algorithm: Algorithm::ArrivalLog };
+        Self { id, rules: vec![rule], max_in_flight: Some(2), key_ttl_ms: None }
+    }
+
+    /// Returns the rules, all of which must admit.
+    pub fn rules(&self) -> &[LimitRule] {
+        &self.rules
+    }
+
+    /// Returns the most requests in flight at once.
+    pub const fn max_in_flight(&self) -> Option<u32> {
+        self.max_in_flight
+    }
+
+    /// Returns how long the server honours an idempotency key, in milliseconds.
+    pub const fn key_ttl_ms(&self) -> Option<u64> {
+        self.key_ttl_ms
+    }
+
+    /// Returns the largest cost that can ever be admitted.
+    pub fn largest_cost(&self) -> u32 {
+        self.rules.iter().map(|rule| rule.limit).min().unwrap_or(u32::MAX)
+    }
+
+    /// Returns the longest window of any rule, 0 without rules.
+    pub fn longest_window_ms(&self) -> u64 {
+        self.rules.iter().map(|rule| rule.window_ms).max().unwrap_or(0)
+    }
+}
+
+fn parse_in_flight(value: u64) -> Result<u32, ConfigError> {
+    u32::try_from(value)
+        .ok()
+        .filter(|value| (1..=MAX_IN_FLIGHT).contains(value))
+        .ok_or(ConfigError::InFlight(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<(u32, u64), ConfigError> {
+        LimitRule::parse(text, Algorithm::ArrivalLog).map(|rule| (rule.limit(), rule.window_ms()))
+    }
+
+    #[test]
+    fn reads_the_text_form() {
+        assert_eq!(parse("100/10s"), Ok((100, 10_000)));
+        assert_eq!(parse("5/s"), Ok((5, 1_000)));
+        assert_eq!(parse("250000 / 1d"), Ok((250_000, 86_400_000)));
+        assert_eq!(parse("50/1000ms"), Ok((50, 1_000)));
+    }
+
+    #[test]
+    fn refuses_what_is_no_rule() {
+        assert!(matches!(parse("10"), Err(ConfigError::Grammar(_))));
+        assert!(matches!(parse("10/5"), Err(ConfigError::Grammar(_))));
+        assert!(matches!(parse("ten/s"), Err(ConfigError::Grammar(_))));
+        assert_eq!(parse("0/s"), Err(ConfigError::Limit(0)));
+        assert_eq!(parse("1/0s"), Err(ConfigError::Window(0)));
+        assert_eq!(parse("1/32d"), Err(ConfigError::Window(32 * 86_400_000)));
+    }
+
+    #[test]
+    fn a_share_never_rounds_to_nothing() {
+        let rule = LimitRule::new(3, 1_000, Algorithm::ArrivalLog).unwrap();
+
+        assert_eq!(rule.scaled(900).limit(), 2);
+        assert_eq!(rule.scaled(1).limit(), 1);
+    }
+}
