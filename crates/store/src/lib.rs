@@ -4,6 +4,7 @@
 //! and never looks into a request's body. Invariant: a [`Transaction`] is stored whole or not at all, and one whose
 //! epoch is not the stored epoch changes nothing.
 
+mod check;
 pub mod conformance;
 #[cfg(all(target_arch = "wasm32", feature = "indexeddb"))]
 pub mod indexeddb;
@@ -12,6 +13,8 @@ pub mod memory;
 use paceline_core::change::{Change, Stored};
 use paceline_core::ids::{BatchNo, Epoch};
 use paceline_core::time::Wall;
+
+pub use self::check::MAX_BATCH_JOBS;
 
 /// One atomic write, and the reads that ride on it.
 #[derive(Clone, Debug)]
@@ -57,7 +60,8 @@ pub enum StoreError {
     /// The origin's storage is full; nothing was changed.
     #[error("storage quota exceeded: {0}")]
     Full(String),
-    /// The connection or transaction broke; the same write may be tried again.
+    /// The connection or transaction broke, and trying again did not help. The last write may or may not be stored;
+    /// only [`Store::open`] tells.
     #[error("storage failed: {0}")]
     Transient(String),
     /// The database was written by a newer version; it was not touched.
@@ -80,7 +84,10 @@ pub enum StoreError {
 }
 
 /// A durable store of one queue. All futures run on one thread.
-#[allow(async_fn_in_trait, reason = "the store is used on one thread, generically, never as a trait object")]
+#[allow(
+    async_fn_in_trait,
+    reason = "the store is used on one thread, generically, never as a trait object"
+)]
 pub trait Store {
     /// A stored request; opaque here.
     type Body: Clone;
@@ -91,15 +98,21 @@ pub trait Store {
     /// When the database cannot be opened, read or is of a newer schema.
     async fn open(&self, now: Wall) -> Result<Opened, StoreError>;
 
-    /// Writes one transaction; resolves when it is durable.
+    /// Writes one transaction; resolves when it is durable. Commits are stored in the order in which they were begun.
     ///
     /// # Errors
-    /// On any error nothing of the transaction is stored.
-    async fn commit(&self, transaction: Transaction<Self::Body>) -> Result<ReadBodies<Self::Body>, StoreError>;
+    /// Nothing of the transaction is stored, but after [`StoreError::Transient`] it is not known.
+    async fn commit(
+        &self,
+        transaction: Transaction<Self::Body>,
+    ) -> Result<ReadBodies<Self::Body>, StoreError>;
 
     /// Reads the requests of batches, without writing.
     ///
     /// # Errors
     /// When the database cannot be read.
-    async fn read_bodies(&self, batches: Vec<BatchNo>) -> Result<ReadBodies<Self::Body>, StoreError>;
+    async fn read_bodies(
+        &self,
+        batches: Vec<BatchNo>,
+    ) -> Result<ReadBodies<Self::Body>, StoreError>;
 }
