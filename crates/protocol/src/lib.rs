@@ -1,1 +1,19 @@
-//! Under construction.
+//! Typed, versioned messages between tabs and the host.
+//!
+//! Owns the wire shapes, the parsing of what comes from a tab into the core's types, and the one mapping from errors
+//! to wire codes. Knows nothing of ports, bodies or storage: a request's `body` and `meta` stay opaque beside the
+//! message. Invariant: what parsing returns is bounded and usable; what it refuses names the field and what was
+//! expected.
+
+pub mod budget;
+pub mod error;
+pub mod job;
+pub mod reply;
+pub mod request;
+
+/// The version of the messages; the value of each message's `paceline` field.
+pub const PROTOCOL: u32 = 1;
+
+pub use error::{Code, WireError};
+pub use reply::{HostMessage, Stamp};
+pub use request::{Request, TabMessage};

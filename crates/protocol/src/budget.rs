@@ -1,0 +1,249 @@
+//! Budgets as an app declares them, parsed into the core's.
+
+use paceline_core::config::{Algorithm, BudgetConfig, LimitRule, parse_window};
+use paceline_core::ids::BudgetId;
+use serde::Deserialize;
+
+use crate::error::{Code, WireError};
+
+/// The most budgets of one queue.
+pub const MAX_BUDGETS: usize = 1_000;
+/// The most patterns of one budget.
+pub const MAX_MATCHES: usize = 100;
+/// The longest pattern or header name, in bytes.
+pub const MAX_PATTERN_BYTES: usize = 2_048;
+
+/// A budget of `connect` or `configure`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BudgetMessage {
+    /// The budget's name.
+    pub id: String,
+    /// URL patterns; `*` stands for any text. The longest that matches wins.
+    #[serde(default, rename = "match")]
+    pub matches: Vec<String>,
+    /// The rules, all of which must admit.
+    #[serde(default)]
+    pub limits: Vec<LimitMessage>,
+    /// The most requests in flight at once.
+    #[serde(default)]
+    pub max_in_flight: Option<f64>,
+    /// The share of each limit that is used, above 0 and up to 1.
+    #[serde(default)]
+    pub share: Option<f64>,
+    /// How the server takes idempotency keys.
+    #[serde(default)]
+    pub idempotency: Option<IdempotencyMessage>,
+}
+
+/// A rule: `"100/10s"`, or its parts.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum LimitMessage {
+    /// `"N/window"` with the default algorithm.
+    Text(String),
+    /// The parts.
+    Parts {
+        /// Units per window.
+        limit: f64,
+        /// The window as text (`"10s"`) or in milliseconds.
+        window: WindowMessage,
+        /// The algorithm's name.
+        #[serde(default)]
+        algorithm: Option<String>,
+    },
+}
+
+/// A window as text or in milliseconds.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum WindowMessage {
+    /// Milliseconds.
+    Millis(f64),
+    /// Text such as `10s`.
+    Text(String),
+}
+
+/// How the server takes idempotency keys.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct IdempotencyMessage {
+    /// The header's name.
+    pub header: String,
+    /// How long the server honours a key, in milliseconds; a day by default.
+    #[serde(default)]
+    pub ttl_ms: Option<f64>,
+}
+
+/// A parsed budget.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// What the core needs.
+    pub config: BudgetConfig,
+    /// The patterns.
+    pub matches: Vec<String>,
+    /// The header for idempotency keys.
+    pub key_header: Option<String>,
+}
+
+const DAY_MS: u64 = 86_400_000;
+
+/// Parses the budgets of one message.
+///
+/// # Errors
+/// Names the first field that is not as expected, as `budgets[i].field`.
+pub fn parse_budgets(budgets: &[BudgetMessage]) -> Result<Vec<Budget>, WireError> {
+    if budgets.len() > MAX_BUDGETS {
+        let got = budgets.len().to_string();
+        return Err(WireError::field(Code::BadJob, "budgets", "at most 1000 budgets", &got));
+    }
+    let parsed: Vec<Budget> = budgets
+        .iter()
+        .enumerate()
+        .map(|(index, budget)| parse_budget(budget, &format!("budgets[{index}]")))
+        .collect::<Result<_, _>>()?;
+    for (index, budget) in parsed.iter().enumerate() {
+        if parsed.iter().take(index).any(|other| other.config.id == budget.config.id) {
+            let field = format!("budgets[{index}].id");
+            return Err(WireError::field(Code::BadJob, field, "a name used once", budget.config.id.as_str()));
+        }
+    }
+    Ok(parsed)
+}
+
+fn parse_budget(message: &BudgetMessage, path: &str) -> Result<Budget, WireError> {
+    let bad = |field: &str, expected: &str, got: &str| {
+        WireError::field(Code::BadJob, format!("{path}.{field}"), expected, got)
+    };
+    let id = BudgetId::parse(&message.id).map_err(|_| bad("id", "1 to 255 characters", &message.id))?;
+    let rules = message
+        .limits
+        .iter()
+        .enumerate()
+        .map(|(index, limit)| parse_limit(limit, &format!("{path}.limits[{index}]")))
+        .collect::<Result<Vec<_>, _>>()?;
+    let max_in_flight = message
+        .max_in_flight
+        .map(|value| whole(value).ok_or_else(|| bad("maxInFlight", "a whole number from 1 to 1000", &value.to_string())))
+        .transpose()?;
+    let share = message.share.unwrap_or(1.0);
+    if !(share > 0.0 && share <= 1.0) {
+        return Err(bad("share", "a number above 0 and up to 1", &share.to_string()));
+    }
+    let share_permille = ((share * 1_000.0) as u32).max(1);
+    if message.matches.len() > MAX_MATCHES {
+        return Err(bad("match", "at most 100 patterns", &message.matches.len().to_string()));
+    }
+    if let Some(pattern) = message.matches.iter().find(|pattern| !is_pattern(pattern)) {
+        return Err(bad("match", "a URL pattern of up to 2048 characters", pattern));
+    }
+    let (key_header, key_ttl_ms) = match &message.idempotency {
+        None => (None, None),
+        Some(idempotency) => {
+            if !is_header_name(&idempotency.header) {
+                return Err(bad("idempotency.header", "a header name", &idempotency.header));
+            }
+            let ttl_ms = match idempotency.ttl_ms {
+                None => DAY_MS,
+                Some(ttl) => whole(ttl)
+                    .filter(|ttl| *ttl > 0)
+                    .ok_or_else(|| bad("idempotency.ttlMs", "milliseconds above 0", &ttl.to_string()))?,
+            };
+            (Some(idempotency.header.clone()), Some(ttl_ms))
+        }
+    };
+    let config = BudgetConfig::new(id, rules, max_in_flight, share_permille, key_ttl_ms)
+        .map_err(|error| WireError::plain(Code::BadJob, format!("{path}: {error}")))?;
+    Ok(Budget { config, matches: message.matches.clone(), key_header })
+}
+
+fn parse_limit(limit: &LimitMessage, path: &str) -> Result<LimitRule, WireError> {
+    let bad = |expected: &str, got: &str| WireError::field(Code::BadJob, path, expected, got);
+    match limit {
+        LimitMessage::Text(text) => LimitRule::parse(text, Algorithm::ArrivalLog)
+            .map_err(|_| bad("\"N/window\" such as \"100/10s\"", text)),
+        LimitMessage::Parts { limit, window, algorithm } => {
+            let limit = whole(*limit).ok_or_else(|| bad("a whole limit", &limit.to_string()))?;
+            let window_ms = match window {
+                WindowMessage::Millis(millis) => whole(*millis),
+                WindowMessage::Text(text) => parse_window(text),
+            }
+            .ok_or_else(|| bad("a window such as \"10s\" or milliseconds", &format!("{window:?}")))?;
+            let name = algorithm.as_deref().unwrap_or("arrival-log");
+            let algorithm =
+                Algorithm::parse(name).ok_or_else(|| bad("algorithm arrival-log or token-bucket", name))?;
+            LimitRule::new(limit, window_ms, algorithm).map_err(|error| bad(&error.to_string(), "out of range"))
+        }
+    }
+}
+
+/// Takes a JavaScript number as a whole, non-negative one.
+pub(crate) fn whole(value: f64) -> Option<u64> {
+    let is_whole = value.is_finite() && value >= 0.0 && value <= 9_007_199_254_740_991.0 && value.fract() == 0.0;
+    is_whole.then_some(value as u64)
+}
+
+fn is_pattern(pattern: &str) -> bool {
+    !pattern.is_empty() && pattern.len() <= MAX_PATTERN_BYTES
+}
+
+/// Tells whether a text is a header name (RFC 9110, section 5.1).
+pub(crate) fn is_header_name(name: &str) -> bool {
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !name.is_empty() && name.len() <= MAX_PATTERN_BYTES && name.bytes().all(is_token)
+}
+
+/// Tells whether a URL matches a pattern in which `*` stands for any text.
+pub fn matches(pattern: &str, url: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or("");
+    let Some(mut rest) = url.strip_prefix(first) else { return false };
+    let mut parts = parts.peekable();
+    if parts.peek().is_none() {
+        return rest.is_empty();
+    }
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return rest.ends_with(part);
+        }
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn budget(limits: serde_json::Value) -> Result<Vec<Budget>, WireError> {
+        let message = serde_json::json!([{ "id": "b", "limits": limits }]);
+        parse_budgets(&serde_json::from_value::<Vec<BudgetMessage>>(message).unwrap())
+    }
+
+    #[test]
+    fn reads_rules_in_both_forms() {
+        let parsed = budget(serde_json::json!(["100/10s", { "limit": 5, "window": "1s", "algorithm": "token-bucket" }]));
+
+        let rules = parsed.unwrap().remove(0).config.rules().to_vec();
+        assert_eq!((rules[0].limit(), rules[0].window_ms()), (100, 10_000));
+        assert_eq!(rules[1].algorithm(), Algorithm::TokenBucket);
+    }
+
+    #[test]
+    fn names_the_field_that_is_wrong() {
+        let error = budget(serde_json::json!(["5/s", "many"])).unwrap_err();
+
+        assert_eq!(error.code, Code::BadJob);
+        assert_eq!(error.field.as_deref(), Some("budgets[0].limits[1]"));
+    }
+
+    #[test]
+    fn a_star_stands_for_any_text() {
+        assert!(matches("https://a.test/*", "https://a.test/x/y?z"));
+        assert!(matches("https://*.test/v*/items", "https://api.test/v2/items"));
+        assert!(!matches("https://a.test/*", "https://b.test/"));
+        assert!(!matches("https://a.test/x", "https://a.test/xy"));
+        assert!(matches("*", "anything"));
+    }
+}

@@ -1,0 +1,74 @@
+//! The wire codes, and the error that a tab receives.
+
+use serde::Serialize;
+
+/// A stable code of the public contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Code {
+    /// A job, filter or configuration has a field that is not as expected.
+    BadJob,
+    /// A budget that was not declared.
+    UnknownBudget,
+    /// A header that must not be stored.
+    SecretHeader,
+    /// A cost above what its budget can ever admit.
+    NeverFits,
+    /// The queue has as many jobs or bytes as it may.
+    QueueFull,
+    /// The origin's storage is full.
+    StorageFull,
+    /// The storage failed.
+    Storage,
+    /// The message is none of this protocol.
+    Protocol,
+}
+
+/// Why a request was refused, as sent to the tab.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
+#[error("{message}")]
+pub struct WireError {
+    /// The code.
+    pub code: Code,
+    /// The field, as a path in the message: `job.lane`, `jobs[3].url`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// What was expected there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
+    /// What came, shortened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub got: Option<String>,
+    /// The index of the job in its request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index: Option<usize>,
+    /// All of this as one sentence.
+    pub message: String,
+}
+
+/// The longest piece of what came that an error repeats, in characters.
+const GOT_CHARS: usize = 80;
+
+impl WireError {
+    /// Makes an error that names a field.
+    pub fn field(code: Code, field: impl Into<String>, expected: impl Into<String>, got: &str) -> Self {
+        let field = field.into();
+        let expected = expected.into();
+        let got: String = got.chars().take(GOT_CHARS).collect();
+        let message = format!("{field}: expected {expected}, got {got}");
+        Self { code, field: Some(field), expected: Some(expected), got: Some(got), index: None, message }
+    }
+
+    /// Makes an error that has no field.
+    pub fn plain(code: Code, message: impl Into<String>) -> Self {
+        Self { code, field: None, expected: None, got: None, index: None, message: message.into() }
+    }
+
+    /// Adds the index of the job that is to blame.
+    #[must_use]
+    pub fn at(mut self, index: usize) -> Self {
+        self.index = Some(index);
+        self
+    }
+}
