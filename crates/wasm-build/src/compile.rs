@@ -1,0 +1,34 @@
+//! The cargo call: its own target directory, so that it never waits for the cargo that called us.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use crate::toolchain::TARGET;
+use crate::{Error, Toolchain, run};
+
+const PROFILE: &str = "wasm-release";
+
+/// The directory of everything we write, inside the target directory of the workspace.
+pub(crate) fn work_dir(root: &Path) -> PathBuf {
+    let target =
+        env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
+    root.join(target).join("wasm")
+}
+
+/// Compiles the worker crate; returns the module as the compiler left it.
+///
+/// # Errors
+/// When cargo fails; it has told why on standard error.
+pub(crate) fn compile(root: &Path, toolchain: &Toolchain) -> Result<PathBuf, Error> {
+    let target_dir = work_dir(root);
+    let mut command = toolchain.cargo(root, "build");
+    command
+        .args(["--package", "paceline-sw", "--profile", PROFILE])
+        .arg("--target-dir")
+        .arg(&target_dir);
+    run(&mut command)?;
+    Ok(target_dir
+        .join(TARGET)
+        .join(PROFILE)
+        .join("paceline_sw.wasm"))
+}
