@@ -1,0 +1,63 @@
+/**
+ * What the banner says about the queue, in one title and one line. Pure: a view and an instant in, words out.
+ * @import { View } from "./types.js"
+ */
+import { count, countdown, duration, plural } from "./format.js";
+
+/** @typedef {{ tone: "idle" | "busy" | "paused" | "held" | "failed" | "done", icon: string, title: string, detail: string, spoken: string }} Status */
+
+/** @type {Record<string, [title: string, detail: string]>} */
+const HOLDS = {
+  user: ["On hold", "Nothing is sent until you resume."],
+  app: ["On hold", "The app holds the queue."],
+  offline: ["You are offline", "Nothing is lost: sending goes on when the connection is back."],
+  credentials: ["Waiting for a sign-in", "Changes are kept and sent after you sign in again."],
+  refusing: ["The server keeps refusing", "Sending has stopped. Resume sends one request to see whether it takes them again."],
+  "retry-budget": ["Too many tries are failing", "Sending has stopped so as not to make it worse. Resume goes on."],
+  storage: ["This device cannot store changes", "Sending has stopped until there is room again."],
+};
+
+/** @param {View} view @param {number} now epoch ms @returns {Status} */
+export function describe(view, now) {
+  const live = view.waiting + view.sending;
+  const kept = live > 0 ? ` ${plural(live, "change")} waiting, time left unknown while on hold.` : "";
+  const [hold] = ["offline", "credentials", "storage", "refusing", "retry-budget", "app", "user"].filter((cause) => view.held.includes(cause)).concat(view.held);
+  if (hold) {
+    const [title, detail] = HOLDS[hold] ?? ["On hold", "Nothing is sent."];
+    return { tone: "held", icon: hold === "offline" ? "offline" : "pause", title, detail: detail + kept, spoken: `${title}. ${detail}` };
+  }
+  if (view.pausedUntil !== null && view.pausedUntil > now && live > 0) return paused(view, view.pausedUntil - now);
+  if (live > 0) return running(view);
+  if (view.failed > 0) {
+    const title = `${plural(view.failed, "change")} not saved`;
+    return { tone: "failed", icon: "fail", title, detail: "Those contacts show the server’s values. Retry sends the changes again.", spoken: title };
+  }
+  if (view.saved > 0) {
+    const title = "All changes saved";
+    return { tone: "done", icon: "check", title, detail: `${plural(view.saved, "change")} reached the server.`, spoken: title };
+  }
+  return { tone: "idle", icon: "check", title: "No changes waiting", detail: "Select people and change their owner, or press Enter on a cell to edit it.", spoken: "" };
+}
+
+/** @param {View} view @param {number} left */
+function paused(view, left) {
+  const title = view.pauseIsEstimate
+    ? `The server refused: trying again in about ${countdown(left)}`
+    : `The server asked us to wait: resumes in ${countdown(left)}`;
+  const detail = `${plural(view.waiting + view.sending, "change")} waiting. ${time(view, "Time left unknown until it takes requests again.")}`;
+  return { tone: /** @type {const} */ ("paused"), icon: "clock", title, detail, spoken: "The server asked us to wait. Sending pauses and resumes by itself." };
+}
+
+/** @param {View} view */
+function running(view) {
+  const title = `Saving ${plural(view.waiting + view.sending, "change")}`;
+  const extra = view.retrying > 0 ? ` ${plural(view.retrying, "change")} will be tried again.` : "";
+  const failed = view.failed > 0 ? ` ${count(view.failed)} not saved.` : "";
+  return { tone: /** @type {const} */ ("busy"), icon: "send", title, detail: `${time(view, "Time left not known yet.")}${extra}${failed}`, spoken: "Saving changes." };
+}
+
+/** @param {View} view @param {string} unknown */
+function time(view, unknown) {
+  if (view.etaMs === null) return unknown;
+  return `${view.etaIsEstimate ? "About " : ""}${duration(view.etaMs)} left.`;
+}
