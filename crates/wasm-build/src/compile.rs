@@ -1,6 +1,5 @@
 //! The cargo call: its own target directory, so that it never waits for the cargo that called us.
 
-use std::env;
 use std::path::{Path, PathBuf};
 
 use crate::toolchain::TARGET;
@@ -8,11 +7,9 @@ use crate::{Error, Toolchain, run};
 
 const PROFILE: &str = "wasm-release";
 
-/// The directory of everything we write, inside the target directory of the workspace.
+/// The directory of everything we write. It does not follow `CARGO_TARGET_DIR`: type checks and tests find it by its path.
 pub(crate) fn work_dir(root: &Path) -> PathBuf {
-    let target =
-        env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
-    root.join(target).join("wasm")
+    root.join("target").join("wasm")
 }
 
 /// Compiles the worker crate; returns the module as the compiler left it.

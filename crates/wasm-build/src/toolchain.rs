@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use crate::compile::work_dir;
 use crate::environment;
 use crate::{Error, capture, run, run_limited, step};
 
@@ -23,6 +24,8 @@ pub const PACKAGES: [&str; 5] = [
     "lld-19",
     "rust-web-clippy",
 ];
+
+const DEBIAN_CLIPPY: &str = "/usr/bin/cargo-clippy";
 
 /// rustup asks one server; when that does not answer there is no point in waiting for long.
 const RUSTUP_LIMIT: Duration = Duration::from_secs(120);
@@ -91,10 +94,15 @@ impl Toolchain {
     /// Returns a cargo of this toolchain that runs in `root`, its environment cleaned.
     #[must_use]
     pub fn cargo(&self, root: &Path, verb: &str) -> Command {
-        let mut command = match self {
-            Self::Active => Command::new("cargo"),
-            Self::Debian { .. } => Command::new("/usr/bin/cargo"),
+        let program = match self {
+            Self::Active => "cargo",
+            Self::Debian { .. } => "/usr/bin/cargo",
         };
+        self.command(program, root, verb)
+    }
+
+    fn command(&self, program: &str, root: &Path, verb: &str) -> Command {
+        let mut command = Command::new(program);
         environment::clean(&mut command);
         command
             .current_dir(root)
@@ -103,6 +111,31 @@ impl Toolchain {
         if let Self::Debian { linker } = self {
             build_std(&mut command, linker);
         }
+        command
+    }
+
+    /// Returns the command that lints the worker crate and what it is made of, or checks it where there is no clippy.
+    #[must_use]
+    pub fn lint(&self, root: &Path) -> Command {
+        let mut command = match self {
+            Self::Active => self.cargo(root, "clippy"),
+            Self::Debian { .. } if !Path::new(DEBIAN_CLIPPY).exists() => {
+                eprintln!(
+                    "    rust-web-clippy is not installed: the worker is checked, not linted"
+                );
+                self.cargo(root, "check")
+            }
+            // Asked for clippy, cargo would start rustup's.
+            Self::Debian { .. } => {
+                let mut command = self.command(DEBIAN_CLIPPY, root, "clippy");
+                command.env("CARGO", "/usr/bin/cargo");
+                command
+            }
+        };
+        command
+            .args(["--package", "paceline-sw"])
+            .arg("--target-dir")
+            .arg(work_dir(root));
         command
     }
 
@@ -128,7 +161,7 @@ impl Toolchain {
 /// Installs Debian packages, if this is Debian and we may.
 ///
 /// # Errors
-/// [`Error::NoToolchain`]-free: a plain [`Error::Failed`] that says why it was not tried, or apt's own failure.
+/// [`Error::Failed`], which says why it was not tried, or that apt failed.
 pub fn apt_install(packages: &[&str]) -> Result<(), Error> {
     let command = format!("apt-get install {}", packages.join(" "));
     if !Path::new("/usr/bin/apt-get").exists() {

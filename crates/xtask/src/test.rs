@@ -1,0 +1,194 @@
+//! All checks and tests. A failed step does not stop the others: one run tells everything that is wrong.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use paceline_wasm_build::{Error, Toolchain, run as run_command, step};
+use serde_json::Value;
+
+use crate::browsers::Browsers;
+use crate::tally::Tally;
+use crate::{Outcome, cargo, node, setup};
+
+/// Where the browser tests leave their report; tests/e2e.rs hands it to Playwright.
+const REPORT: &str = "target/e2e-report.json";
+
+/// Sets up, runs lints and tests, and prints the sum as the last line.
+pub(crate) fn run(root: &Path, args: &[String]) -> Outcome {
+    let (flags, filters): (Vec<_>, Vec<_>) =
+        args.iter().cloned().partition(|arg| arg.starts_with("--"));
+    if let Some(unknown) = flags.iter().find(|flag| *flag != "--no-e2e") {
+        return Err(format!("unknown flag `{unknown}`; expected --no-e2e").into());
+    }
+    let mut suite = Suite {
+        root: root.to_owned(),
+        filters,
+        tally: Tally::default(),
+        failed: Vec::new(),
+    };
+    if flags.is_empty() {
+        suite.everything()?
+    } else {
+        suite.without_browsers()?
+    }
+    suite.close()
+}
+
+struct Suite {
+    root: PathBuf,
+    filters: Vec<String>,
+    tally: Tally,
+    failed: Vec<String>,
+}
+
+impl Suite {
+    fn everything(&mut self) -> Outcome {
+        let machine = setup::all(&self.root)?;
+        self.native(&machine.toolchain)?;
+        self.types();
+        self.browsers(&machine.browsers);
+        Ok(())
+    }
+
+    fn without_browsers(&mut self) -> Outcome {
+        let toolchain = setup::toolchain(&self.root)?;
+        self.native(&toolchain)
+    }
+
+    /// The worker first: it is what the native packages embed. Lints only when all tests run.
+    fn native(&mut self, toolchain: &Toolchain) -> Outcome {
+        setup::worker(&self.root, toolchain)?;
+        if self.filters.is_empty() {
+            self.lints(toolchain);
+        }
+        let mut tests = cargo(&self.root, "test");
+        tests
+            .args([
+                "--workspace",
+                "--exclude",
+                "paceline-sw",
+                "--no-fail-fast",
+                "--",
+            ])
+            .args(&self.filters);
+        self.count("cargo test", &mut tests);
+        Ok(())
+    }
+
+    fn lints(&mut self, toolchain: &Toolchain) {
+        let mut format = cargo(&self.root, "fmt");
+        self.check("cargo fmt --check", format.args(["--all", "--check"]));
+        let mut clippy = cargo(&self.root, "clippy");
+        clippy.args(["--workspace", "--exclude", "paceline-sw", "--all-targets"]);
+        clippy.args(["--features", "paceline-demo/e2e", "--", "-D", "warnings"]);
+        self.check("clippy", &mut clippy);
+        let mut worker = toolchain.lint(&self.root);
+        if worker.get_args().any(|arg| arg == "clippy") {
+            worker.args(["--", "-D", "warnings"]);
+        }
+        self.check("clippy of the worker", &mut worker);
+    }
+
+    fn types(&mut self) {
+        if !self.filters.is_empty() {
+            return;
+        }
+        for project in ["tsconfig.json", "tests/e2e/tsconfig.json"] {
+            let mut tsc = node::program(&self.root, "tsc");
+            self.check(&format!("tsc {project}"), tsc.args(["--project", project]));
+        }
+    }
+
+    fn browsers(&mut self, browsers: &Browsers) {
+        let report = self.root.join(REPORT);
+        // Gone or never there: either way no older run is counted.
+        let _ = fs::remove_file(&report);
+        let mut tests = cargo(&self.root, "test");
+        tests.args([
+            "--release",
+            "--package",
+            "paceline-demo",
+            "--features",
+            "e2e",
+            "--test",
+            "e2e",
+            "--",
+        ]);
+        tests.arg("--nocapture").envs(browsers.environment());
+        tests
+            .env("PACELINE_E2E_REPORT", &report)
+            .env("PACELINE_E2E_FILTERS", self.filters.join("|"));
+        let ended = step("browser tests", || run_command(&mut tests));
+        let tally = read_report(&report);
+        self.add("browser tests", tally, ended.is_ok());
+    }
+
+    fn check(&mut self, name: &str, command: &mut Command) {
+        if step(name, || run_command(command)).is_err() {
+            self.add(name, Tally::default(), false);
+        }
+    }
+
+    fn count(&mut self, name: &str, command: &mut Command) {
+        let mut tally = Tally::default();
+        let ended = step(name, || {
+            echo(command, |line| tally += Tally::of_cargo_line(line))
+        });
+        self.add(name, tally, ended.is_ok_and(|success| success));
+    }
+
+    fn add(&mut self, name: &str, mut tally: Tally, success: bool) {
+        if !success && tally.failed == 0 {
+            tally += Tally::one_failure();
+        }
+        if tally.failed > 0 {
+            self.failed.push(name.to_owned());
+        }
+        self.tally += tally;
+    }
+
+    fn close(self) -> Outcome {
+        if self.tally.skipped > 0 {
+            eprintln!("{} tests left out", self.tally.skipped);
+        }
+        if !self.failed.is_empty() {
+            eprintln!("failed: {}", self.failed.join(", "));
+        }
+        println!("{}", self.tally);
+        if self.failed.is_empty() {
+            Ok(())
+        } else {
+            std::process::exit(1)
+        }
+    }
+}
+
+/// Runs a command, shows its output line by line and hands each line on; returns whether it succeeded.
+fn echo(command: &mut Command, mut each: impl FnMut(&str)) -> Result<bool, Error> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let failed = |source| Error::Start {
+        command: name.clone(),
+        source,
+    };
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(failed)?;
+    if let Some(output) = child.stdout.take() {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            eprintln!("{line}");
+            each(&line);
+        }
+    }
+    Ok(child.wait().map_err(failed)?.success())
+}
+
+fn read_report(path: &Path) -> Tally {
+    let report = fs::read(path)
+        .ok()
+        .and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+    report.map_or_else(Tally::default, |report| Tally::of_playwright(&report))
+}
