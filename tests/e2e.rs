@@ -16,7 +16,9 @@ fn browser_tests_pass() {
         playwright.args(["--grep", &filters]);
     }
 
-    let status = playwright.status().expect("`cargo xtask setup` installs Playwright");
+    let status = playwright
+        .status()
+        .expect("`cargo xtask setup` installs Playwright");
 
     assert!(status.success(), "a browser test failed: {status}");
 }
