@@ -87,7 +87,11 @@ impl LimitRule {
             .ok()
             .filter(|limit| (1..=MAX_LIMIT).contains(limit))
             .ok_or(ConfigError::Limit(limit))?;
-        Ok(Self { limit, window_ms, algorithm })
+        Ok(Self {
+            limit,
+            window_ms,
+            algorithm,
+        })
     }
 
     /// Parses `"N/window"`, where window is an optional number and one of ms, s, m, h, d.
@@ -121,15 +125,24 @@ impl LimitRule {
     #[must_use]
     pub fn scaled(self, permille: u32) -> Self {
         let limit = (u64::from(self.limit).saturating_mul(u64::from(permille)) / 1_000).max(1);
-        Self { limit: u32::try_from(limit).unwrap_or(self.limit), ..self }
+        Self {
+            limit: u32::try_from(limit).unwrap_or(self.limit),
+            ..self
+        }
     }
 }
 
 /// Parses a window such as `10s`, `500ms` or `h` into milliseconds.
 pub fn parse_window(text: &str) -> Option<u64> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
-    let number: u64 = if number.is_empty() { 1 } else { number.parse().ok()? };
+    let number: u64 = if number.is_empty() {
+        1
+    } else {
+        number.parse().ok()?
+    };
     let unit_ms = match unit {
         "ms" => 1,
         "s" => 1_000,
@@ -172,14 +185,31 @@ impl BudgetConfig {
             return Err(ConfigError::Share(share_permille.to_string()));
         }
         let max_in_flight = max_in_flight.map(parse_in_flight).transpose()?;
-        let rules = rules.into_iter().map(|rule| rule.scaled(share_permille)).collect();
-        Ok(Self { id, rules, max_in_flight, key_ttl_ms })
+        let rules = rules
+            .into_iter()
+            .map(|rule| rule.scaled(share_permille))
+            .collect();
+        Ok(Self {
+            id,
+            rules,
+            max_in_flight,
+            key_ttl_ms,
+        })
     }
 
     /// The budget of an unknown API: 5 per second, 2 in flight.
     pub fn implicit(id: BudgetId) -> Self {
-        let rule = LimitRule { limit: 5, window_ms: 1_000, algorithm: Algorithm::ArrivalLog };
-        Self { id, rules: vec![rule], max_in_flight: Some(2), key_ttl_ms: None }
+        let rule = LimitRule {
+            limit: 5,
+            window_ms: 1_000,
+            algorithm: Algorithm::ArrivalLog,
+        };
+        Self {
+            id,
+            rules: vec![rule],
+            max_in_flight: Some(2),
+            key_ttl_ms: None,
+        }
     }
 
     /// Returns the rules, all of which must admit.
@@ -199,12 +229,20 @@ impl BudgetConfig {
 
     /// Returns the largest cost that can ever be admitted.
     pub fn largest_cost(&self) -> u32 {
-        self.rules.iter().map(|rule| rule.limit).min().unwrap_or(u32::MAX)
+        self.rules
+            .iter()
+            .map(|rule| rule.limit)
+            .min()
+            .unwrap_or(u32::MAX)
     }
 
     /// Returns the longest window of any rule, 0 without rules.
     pub fn longest_window_ms(&self) -> u64 {
-        self.rules.iter().map(|rule| rule.window_ms).max().unwrap_or(0)
+        self.rules
+            .iter()
+            .map(|rule| rule.window_ms)
+            .max()
+            .unwrap_or(0)
     }
 }
 

@@ -85,6 +85,16 @@ name!(
     BudgetId
 );
 
+impl BudgetId {
+    /// What the name of a budget begins with that nobody declared; an origin follows.
+    pub const IMPLICIT: &str = "origin:";
+
+    /// Tells whether the budget is one that nobody declared.
+    pub fn is_implicit(&self) -> bool {
+        self.as_str().starts_with(Self::IMPLICIT)
+    }
+}
+
 /// A job's place in the order of acceptance: its batch's number and its index there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]

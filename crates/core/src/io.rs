@@ -364,6 +364,8 @@ pub struct Filter {
     pub group: Option<GroupId>,
     /// Jobs of this key.
     pub key: Option<crate::ids::OrderKey>,
+    /// Jobs of this lane.
+    pub lane: Option<Lane>,
     /// Jobs accepted after this one.
     pub after: Option<Seq>,
     /// At most so many.

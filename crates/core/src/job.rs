@@ -95,7 +95,10 @@ pub struct Card {
     pub ephemeral: bool,
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "the form that serde asks for")]
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the form that serde asks for"
+)]
 fn is_false(value: &bool) -> bool {
     !value
 }
@@ -120,8 +123,14 @@ pub enum State {
 
 impl State {
     /// All states, in the order of a job's life.
-    pub const ALL: [Self; 6] =
-        [Self::Queued, Self::Sending, Self::RetryWait, Self::Done, Self::Failed, Self::Cancelled];
+    pub const ALL: [Self; 6] = [
+        Self::Queued,
+        Self::Sending,
+        Self::RetryWait,
+        Self::Done,
+        Self::Failed,
+        Self::Cancelled,
+    ];
 
     /// Tells whether the job has ended.
     pub const fn is_settled(self) -> bool {

@@ -4,9 +4,16 @@
 //! IO or async: inputs and instants come in as arguments, effects go out as values, and the same inputs give the
 //! same effects on every machine.
 
+mod budget;
 pub mod change;
 pub mod config;
 pub mod ids;
 pub mod io;
 pub mod job;
+pub mod lane;
+pub mod latency;
+pub mod limit;
+pub mod scheduler;
 pub mod time;
+
+pub use scheduler::Core;

@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 pub struct Mono(u64);
 
 /// An instant of the wall clock, in whole milliseconds since the Unix epoch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct Wall(u64);
 
@@ -75,7 +77,10 @@ impl Wall {
 impl Now {
     /// Makes a pair of readings from milliseconds of each clock.
     pub const fn from_millis(mono: u64, wall: u64) -> Self {
-        Self { mono: Mono(mono), wall: Wall(wall) }
+        Self {
+            mono: Mono(mono),
+            wall: Wall(wall),
+        }
     }
 
     /// Converts a wall instant into the monotonic instant at which it is due; one that has passed is due now.
@@ -119,13 +124,19 @@ impl Clock {
             self.last = Some(now);
             return (now, Passage::Steady);
         };
-        let clamped = Now { mono: now.mono.max(last.mono), wall: now.wall };
+        let clamped = Now {
+            mono: now.mono.max(last.mono),
+            wall: now.wall,
+        };
         self.last = Some(clamped);
         if now.mono < last.mono || now.wall < last.wall {
             self.went_back = self.went_back.saturating_add(1);
             return (clamped, Passage::WentBack);
         }
-        let ahead = now.wall.since(last.wall).saturating_sub(clamped.mono.since(last.mono));
+        let ahead = now
+            .wall
+            .since(last.wall)
+            .saturating_sub(clamped.mono.since(last.mono));
         if ahead > SUSPEND_MS {
             return (clamped, Passage::Suspended);
         }
@@ -159,8 +170,14 @@ mod tests {
         let mut clock = Clock::default();
         clock.observe(Now::from_millis(100, 1_000));
 
-        assert_eq!(clock.observe(Now::from_millis(200, 3_100)).1, Passage::Steady);
-        assert_eq!(clock.observe(Now::from_millis(300, 3_600_000)).1, Passage::Suspended);
+        assert_eq!(
+            clock.observe(Now::from_millis(200, 3_100)).1,
+            Passage::Steady
+        );
+        assert_eq!(
+            clock.observe(Now::from_millis(300, 3_600_000)).1,
+            Passage::Suspended
+        );
     }
 
     #[test]

@@ -1,0 +1,161 @@
+use super::*;
+use crate::ids::{BudgetId, Seq};
+
+fn budget(rules: &[&str], max_in_flight: Option<u64>) -> Budget {
+    let rules = rules
+        .iter()
+        .map(|rule| LimitRule::parse(rule, Algorithm::ArrivalLog).unwrap())
+        .collect();
+    let id = BudgetId::parse("b").unwrap();
+    Budget::new(
+        BudgetConfig::new(id, rules, max_in_flight, 1_000, None).unwrap(),
+        Mono::default(),
+    )
+}
+
+fn now(millis: u64) -> Now {
+    Now::from_millis(millis, 1_000_000 + millis)
+}
+
+fn at(millis: u64) -> Mono {
+    Mono::from_millis(millis)
+}
+
+fn ticket(n: u64) -> Ticket {
+    (Seq::from_u64(n), 1)
+}
+
+#[test]
+fn a_retry_after_is_never_shortened_and_ends_with_jitter() {
+    let mut budget = budget(&["10/s"], None);
+    let mut rng = Rand64::new(1);
+
+    budget.refused(at(90), Some(20_000), now(100), &mut rng);
+    budget.refused(at(95), Some(3_000), now(110), &mut rng);
+
+    let until = budget.pause().unwrap().until;
+    assert!((20_100..=21_100).contains(&until.as_millis()), "{until:?}");
+    assert_eq!(
+        budget.check(1, at(20_099)).unwrap_err().cause,
+        Cause::Paused
+    );
+}
+
+#[test]
+fn parallel_refusals_are_one_refusal() {
+    let mut budget = budget(&["10/s"], None);
+    let mut rng = Rand64::new(1);
+
+    for n in 0..50 {
+        budget.refused(at(90), None, now(100 + n), &mut rng);
+    }
+
+    assert_eq!(budget.record().refusals_in_a_row, 1);
+    assert!(budget.pause().unwrap().until.as_millis() <= 149 + 2_000);
+}
+
+#[test]
+fn a_guess_doubles_while_refusals_repeat_and_then_holds() {
+    let mut budget = budget(&["10/s"], None);
+    let mut rng = Rand64::new(1);
+    let mut clock = 0;
+    let mut waits = Vec::new();
+    for _ in 0..10 {
+        clock += 1;
+        let refusal = budget.refused(at(clock), None, now(clock), &mut rng);
+        let until = budget.pause().unwrap().until;
+        waits.push(until.since(at(clock)) / 1_000);
+        clock = until.as_millis();
+        budget.reopen_if_due(until);
+        assert_eq!(refusal.holds_now, waits.len() == 10);
+    }
+
+    assert!(waits.windows(2).all(|pair| pair[0] <= pair[1]), "{waits:?}");
+    assert!((60..=61).contains(&waits[9]), "{waits:?}");
+    assert_eq!(budget.check(1, at(clock)).unwrap_err().cause, Cause::Held);
+}
+
+#[test]
+fn a_resumed_budget_sends_one_probe() {
+    let mut budget = budget(&["10/s"], Some(5));
+    budget.hold(HoldCause::Refusing);
+
+    budget.resume();
+
+    assert!(budget.check(1, at(0)).is_ok());
+    budget.take(ticket(1), 1, at(0));
+    assert_eq!(budget.check(1, at(0)).unwrap_err().cause, Cause::InFlight);
+}
+
+#[test]
+fn reopening_is_no_burst() {
+    let mut budget = budget(&["10/s"], None);
+    budget.refused(at(0), Some(1_000), now(0), &mut Rand64::new(1));
+    let open = budget.pause().unwrap().until;
+    assert!(budget.reopen_if_due(open));
+
+    budget.take(ticket(1), 1, open);
+
+    let blocked = budget.check(1, open).unwrap_err();
+    assert_eq!(
+        (blocked.cause, blocked.until),
+        (Cause::Rate, Some(open.plus(100)))
+    );
+}
+
+#[test]
+fn concurrency_alone_restarts_at_one_and_doubles() {
+    let mut budget = budget(&[], Some(4));
+    budget.refused(at(0), Some(1_000), now(0), &mut Rand64::new(1));
+    let open = budget.pause().unwrap().until;
+    budget.reopen_if_due(open);
+    budget.take(ticket(1), 1, open);
+    assert!(budget.check(1, open).is_err());
+
+    budget.answered(ticket(1), 10, open);
+    budget.succeeded();
+
+    budget.take(ticket(2), 1, open);
+    assert!(budget.check(1, open).is_ok());
+}
+
+#[test]
+fn nothing_is_consumed_unless_all_rules_admit() {
+    let mut budget = budget(&["10/s", "1/10s"], None);
+    budget.take(ticket(1), 1, at(0));
+    budget.answered(ticket(1), 10, at(10));
+
+    let blocked = budget.check(1, at(2_000)).unwrap_err();
+
+    assert_eq!(blocked.until, Some(at(10_011)));
+    assert_eq!(blocked.rule.unwrap().window_ms(), 10_000);
+    assert_eq!(budget.believed_free(at(2_000)), 0);
+    assert_eq!(budget.limiters[0].free(at(2_000)), 10);
+}
+
+#[test]
+fn an_attempt_of_a_dead_owner_counts_as_in_flight_until_it_is_over() {
+    let mut budget = budget(&["10/s"], Some(1));
+    let start = now(5_000);
+
+    budget.restore_in_flight(Wall::from_millis(1_000_000 + 9_000), start);
+
+    assert_eq!(
+        budget.check(1, at(5_000)).unwrap_err().until,
+        Some(at(9_000))
+    );
+    assert!(budget.check(1, at(9_000)).is_ok());
+}
+
+#[test]
+fn concurrency_bounds_the_estimate() {
+    let mut budget = budget(&["10/s"], Some(4));
+    for n in 0..30 {
+        budget.take(ticket(n), 1, at(n));
+        budget.answered(ticket(n), 2_000, at(n));
+    }
+
+    let eta = budget.eta_ms(100, at(10_000)).unwrap();
+
+    assert!((50_000..=53_000).contains(&eta), "{eta}");
+}

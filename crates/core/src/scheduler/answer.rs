@@ -1,0 +1,199 @@
+//! What the end of an attempt does to its job and its budget.
+//!
+//! **Retry.** A failure that may pass is tried again with full jitter (a wait drawn evenly from zero to a bound that
+//! doubles from 0.5 s to 30 s), at most [`MAX_ATTEMPTS`] times: full jitter spreads many jobs that failed together
+//! better than any fixed ladder, and a cap keeps a dead server from holding jobs for ever. What may not be repeated
+//! ends as `outcome-unknown`, because doing it twice may be worse than asking a person. A refusal is no failure: the
+//! server did not read the request, so the job goes back to the front of its lane with its attempts unchanged.
+
+use super::Core;
+use crate::ids::Seq;
+use crate::io::{Answer, Event, NoAnswer, Verdict};
+use crate::job::{HoldCause, Outcome, Reason, State};
+use crate::time::Now;
+
+/// The most attempts that count before a job fails.
+pub(super) const MAX_ATTEMPTS: u32 = 5;
+/// The bound of the first wait.
+const BASE_BACKOFF_MS: u64 = 500;
+/// The bound of every wait.
+const MAX_BACKOFF_MS: u64 = 30_000;
+
+impl Core {
+    pub(super) fn answered(&mut self, seq: Seq, attempt: u32, answer: Answer, now: Now) {
+        if !self.is_live(seq, attempt) {
+            return;
+        }
+        let Some(job) = self.jobs.get_mut(&seq) else {
+            return;
+        };
+        if let Some(current) = &mut job.record.current {
+            current.ended_at = Some(now.wall);
+        }
+        let took_ms = now.mono.since(job.dispatched_at);
+        let budget_id = job.card.budget.clone();
+        if let Some(budget) = self.budgets.get_mut(&budget_id) {
+            budget.answered((seq, attempt), took_ms, now.mono);
+            if answer.verdict != Verdict::Refused
+                && answer.verdict != Verdict::Unavailable
+                && budget.succeeded()
+            {
+                self.draft.touched.budgets.insert(budget_id);
+            }
+        }
+        match answer.verdict {
+            Verdict::Success => {
+                let outcome = Outcome {
+                    reason: None,
+                    status: Some(answer.status),
+                    text: None,
+                    at: now.wall,
+                };
+                self.settle(seq, State::Done, outcome, now);
+            }
+            Verdict::Refused => self.put_back(seq, &answer, now),
+            Verdict::Unavailable | Verdict::StillRunning => {
+                self.try_later(
+                    seq,
+                    Some(answer.status),
+                    answer.text,
+                    answer.retry_after_ms,
+                    now,
+                );
+            }
+            Verdict::KeyReused => self.fail(
+                seq,
+                Reason::KeyReused,
+                Some(answer.status),
+                answer.text,
+                now,
+            ),
+            Verdict::Final => self.fail(seq, Reason::Http, Some(answer.status), answer.text, now),
+        }
+    }
+
+    pub(super) fn no_answer(&mut self, seq: Seq, attempt: u32, cause: NoAnswer, now: Now) {
+        if !self.is_live(seq, attempt) {
+            return;
+        }
+        let Some(job) = self.jobs.get_mut(&seq) else {
+            return;
+        };
+        let ticket = (seq, attempt);
+        let budget = self.budgets.get_mut(&job.card.budget);
+        match cause {
+            NoAnswer::NeverLeft => {
+                if let Some(budget) = budget {
+                    budget.never_left(ticket, job.card.cost, now.mono);
+                }
+                job.record.current = None;
+                self.back_off(seq, None, None, None, now);
+            }
+            NoAnswer::Network | NoAnswer::TimedOut => {
+                if let Some(budget) = budget {
+                    budget.unanswered(ticket, now.mono);
+                }
+                if let Some(current) = &mut job.record.current {
+                    current.ended_at = Some(now.wall);
+                }
+                self.try_later(seq, None, None, None, now);
+            }
+        }
+    }
+
+    fn is_live(&self, seq: Seq, attempt: u32) -> bool {
+        self.jobs
+            .get(&seq)
+            .is_some_and(|job| job.record.state == State::Sending && job.record.attempt == attempt)
+    }
+
+    /// The server refused the request unread: the budget pauses, the job goes to the front of its lane.
+    fn put_back(&mut self, seq: Seq, answer: &Answer, now: Now) {
+        let Some(job) = self.jobs.get_mut(&seq) else {
+            return;
+        };
+        let budget_id = job.card.budget.clone();
+        let Some(budget) = self.budgets.get_mut(&budget_id) else {
+            return;
+        };
+        let believed_free = budget.believed_free(now.mono);
+        let refusal = budget.refused(job.claimed_at, answer.retry_after_ms, now, &mut self.rng);
+        job.record.refused = true;
+        if refusal.earlier_refused > 0 {
+            let spread_ms = self.rng.rand_range(0..refusal.spread_ms.saturating_add(1));
+            job.record.not_before = Some(refusal.until.plus(spread_ms));
+        }
+        job.ready_at = job.record.not_before.map(|due| now.mono_of(due));
+        let id = job.card.id.clone();
+        self.set_state(seq, State::Queued);
+        self.replace(seq, now);
+        self.draft.touched.records.insert(seq);
+        self.draft.touched.budgets.insert(budget_id.clone());
+        self.tell(Event::Refused {
+            budget: budget_id.clone(),
+            id,
+            status: answer.status,
+            believed_free,
+            retry_after_ms: answer.retry_after_ms,
+        });
+        if refusal.is_longer {
+            let (until, is_estimate) = (refusal.until, refusal.is_estimate);
+            self.tell(Event::Paused {
+                budget: budget_id.clone(),
+                until,
+                is_estimate,
+            });
+        }
+        if refusal.holds_now {
+            self.tell(Event::Held {
+                budget: Some(budget_id),
+                cause: HoldCause::Refusing,
+            });
+        }
+    }
+
+    /// The outcome is unknown: tries again where that is safe.
+    fn try_later(
+        &mut self,
+        seq: Seq,
+        status: Option<u16>,
+        text: Option<String>,
+        asked_ms: Option<u64>,
+        now: Now,
+    ) {
+        if self.is_repeatable(seq, now) {
+            self.back_off(seq, status, text, asked_ms, now);
+        } else {
+            self.fail(seq, Reason::OutcomeUnknown, status, text, now);
+        }
+    }
+
+    fn back_off(
+        &mut self,
+        seq: Seq,
+        status: Option<u16>,
+        text: Option<String>,
+        asked_ms: Option<u64>,
+        now: Now,
+    ) {
+        let Some(job) = self.jobs.get_mut(&seq) else {
+            return;
+        };
+        job.record.attempts_counted = job.record.attempts_counted.saturating_add(1);
+        let failures = job.record.attempts_counted;
+        if failures >= MAX_ATTEMPTS {
+            self.fail(seq, Reason::RetriesExhausted, status, text, now);
+            return;
+        }
+        let bound_ms = BASE_BACKOFF_MS << failures.saturating_sub(1).min(16);
+        let drawn_ms = self
+            .rng
+            .rand_range(0..bound_ms.min(MAX_BACKOFF_MS).saturating_add(1));
+        let wait_ms = asked_ms.unwrap_or(drawn_ms);
+        job.record.not_before = Some(now.wall.plus(wait_ms));
+        job.ready_at = Some(now.mono.plus(wait_ms));
+        self.set_state(seq, State::RetryWait);
+        self.replace(seq, now);
+        self.draft.touched.records.insert(seq);
+    }
+}

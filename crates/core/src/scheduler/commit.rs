@@ -1,0 +1,214 @@
+//! Gathers what one input changes into one commit, and lets out what had to wait for it.
+
+use super::{After, Core, Draft, Pending, Touched};
+use crate::change::Change;
+use crate::ids::{BudgetId, CommitId};
+use crate::io::{CommitFailure, Effect, Event, Refusal, Reply};
+use crate::job::HoldCause;
+use crate::time::Now;
+
+/// The name under which holds of the whole queue are stored; no budget can have it.
+pub(super) const QUEUE: &str = "*";
+
+impl Core {
+    /// Turns the draft into a commit, if it holds anything.
+    pub(super) fn flush(&mut self, now: Now) {
+        if self.draft.is_empty() {
+            return;
+        }
+        self.clean(now);
+        let mut draft = std::mem::take(&mut self.draft);
+        draft
+            .touched
+            .absorb(std::mem::take(&mut self.unsaved.touched));
+        draft
+            .after
+            .splice(0..0, std::mem::take(&mut self.unsaved.after));
+        let commit = self.next_commit;
+        self.next_commit = commit.next();
+        let changes = self.changes(draft.batches, &draft.touched, draft.drops);
+        self.pending.insert(
+            commit,
+            Pending {
+                touched: draft.touched,
+                after: draft.after,
+            },
+        );
+        self.effects.push_back(Effect::Commit { commit, changes });
+    }
+
+    pub(super) fn committed(&mut self, commit: CommitId, now: Now) {
+        let Some(pending) = self.pending.remove(&commit) else {
+            return;
+        };
+        for after in pending.after {
+            match after {
+                After::Accept {
+                    request,
+                    asked,
+                    new,
+                } => self.accepted(request, asked, &new, now),
+                After::Dispatch { seq, attempt } => self.dispatch(seq, attempt, now),
+                After::Settled(seq) => self.tell_settled(seq),
+                After::GroupSettled(group) => self.tell_group_settled(&group),
+                After::Reply(request, reply) => {
+                    self.effects.push_back(Effect::Reply { request, reply })
+                }
+                After::Event(event) => self.effects.push_back(Effect::Event(event)),
+            }
+        }
+    }
+
+    /// Nothing of the commit is stored: refuses what was asked, undoes claims, and keeps outcomes to store them later.
+    pub(super) fn commit_failed(&mut self, commit: CommitId, failure: CommitFailure, now: Now) {
+        let Some(pending) = self.pending.remove(&commit) else {
+            return;
+        };
+        let refusal = match failure {
+            CommitFailure::Full => Refusal::StorageFull,
+            CommitFailure::Broken => Refusal::Storage,
+        };
+        let mut is_only_refused = true;
+        for after in pending.after {
+            match after {
+                After::Accept { request, new, .. } => {
+                    self.withdraw(&new, now);
+                    self.effects.push_back(Effect::Reply {
+                        request,
+                        reply: Reply::Refused(refusal.clone()),
+                    });
+                }
+                After::Reply(request, _) => {
+                    self.effects.push_back(Effect::Reply {
+                        request,
+                        reply: Reply::Refused(refusal.clone()),
+                    });
+                }
+                After::Dispatch { seq, attempt } => {
+                    is_only_refused = false;
+                    self.unclaim(seq, attempt, now);
+                }
+                After::Settled(_) | After::GroupSettled(_) | After::Event(_) => {
+                    is_only_refused = false;
+                    self.unsaved.after.push(after);
+                }
+            }
+        }
+        self.unsaved.touched.absorb(pending.touched);
+        if !is_only_refused && self.holds.insert(HoldCause::Storage) {
+            self.effects.push_back(Effect::Event(Event::Held {
+                budget: None,
+                cause: HoldCause::Storage,
+            }));
+        }
+    }
+
+    /// Tries again to store what could not be stored.
+    pub(super) fn save_unsaved(&mut self) {
+        self.draft
+            .touched
+            .absorb(std::mem::take(&mut self.unsaved.touched));
+        self.draft.after.append(&mut self.unsaved.after);
+    }
+
+    fn changes(
+        &self,
+        batches: Vec<(crate::ids::BatchNo, Vec<crate::job::Card>)>,
+        touched: &Touched,
+        drops: Vec<Change>,
+    ) -> Vec<Change> {
+        let mut changes: Vec<Change> = batches
+            .into_iter()
+            .map(|(batch, cards)| Change::AddBatch { batch, cards })
+            .collect();
+        changes.extend(touched.records.iter().filter_map(|seq| {
+            let record = self.jobs.get(seq)?.record.clone();
+            Some(Change::PutRecord { seq: *seq, record })
+        }));
+        changes.extend(touched.groups.iter().filter_map(|group| {
+            let record = self.groups.get(group)?.record;
+            Some(Change::PutGroup {
+                group: group.clone(),
+                record,
+            })
+        }));
+        changes.extend(touched.budgets.iter().filter_map(|budget| {
+            let record = self.budgets.get(budget)?.record();
+            Some(Change::PutBudget {
+                budget: budget.clone(),
+                record,
+            })
+        }));
+        if touched.holds
+            && let Ok(budget) = BudgetId::parse(QUEUE)
+        {
+            let holds = self
+                .holds
+                .iter()
+                .copied()
+                .filter(|cause| *cause != HoldCause::Storage)
+                .collect();
+            let record = crate::job::BudgetRecord {
+                holds,
+                ..Default::default()
+            };
+            changes.push(Change::PutBudget { budget, record });
+        }
+        changes.extend(drops);
+        changes
+    }
+
+    fn tell_settled(&mut self, seq: crate::ids::Seq) {
+        let Some(job) = self.jobs.get(&seq) else {
+            return;
+        };
+        let Some(outcome) = job.record.outcome.clone() else {
+            return;
+        };
+        self.effects.push_back(Effect::Settled {
+            seq,
+            id: job.card.id.clone(),
+            group: job.card.group.clone(),
+            state: job.record.state,
+            outcome,
+            attempts: job.record.attempt,
+        });
+    }
+
+    fn tell_group_settled(&mut self, id: &crate::ids::GroupId) {
+        let Some(record) = self.groups.get(id).map(|group| group.record) else {
+            return;
+        };
+        if record.settled_at.is_none() {
+            return;
+        }
+        self.effects.push_back(Effect::GroupSettled {
+            group: id.clone(),
+            done: record.done,
+            failed: record.failed,
+            cancelled: record.cancelled,
+        });
+    }
+}
+
+impl Draft {
+    fn is_empty(&self) -> bool {
+        self.batches.is_empty()
+            && self.touched.is_empty()
+            && self.drops.is_empty()
+            && self.after.is_empty()
+    }
+}
+
+impl Touched {
+    fn is_empty(&self) -> bool {
+        self.records.is_empty() && self.groups.is_empty() && self.budgets.is_empty() && !self.holds
+    }
+
+    fn absorb(&mut self, other: Self) {
+        self.records.extend(other.records);
+        self.groups.extend(other.groups);
+        self.budgets.extend(other.budgets);
+        self.holds |= other.holds;
+    }
+}

@@ -1,0 +1,184 @@
+//! What the user wishes: cancel, retry, hold, resume.
+
+use super::{After, Core};
+use crate::ids::{BudgetId, RequestId, Seq};
+use crate::io::{Effect, Event, Force, Refusal, Reply, Target};
+use crate::job::{HoldCause, Outcome, Reason, State};
+use crate::time::Now;
+
+impl Core {
+    pub(super) fn cancel(
+        &mut self,
+        request: Option<RequestId>,
+        target: &Target,
+        reason: Reason,
+        now: Now,
+    ) {
+        let (mut cancelled, mut already_sent) = (0_u32, 0_u32);
+        for seq in self.targets(target) {
+            if !self.jobs.get(&seq).is_some_and(super::Job::is_waiting) {
+                already_sent = already_sent.saturating_add(1);
+                continue;
+            }
+            cancelled = cancelled.saturating_add(1);
+            let outcome = Outcome {
+                reason: Some(reason),
+                status: None,
+                text: None,
+                at: now.wall,
+            };
+            self.settle(seq, State::Cancelled, outcome, now);
+        }
+        self.reply(
+            request,
+            Reply::Cancelled {
+                cancelled,
+                already_sent,
+            },
+        );
+    }
+
+    pub(super) fn retry(&mut self, request: RequestId, target: &Target, force: Force, now: Now) {
+        let (mut retried, mut needs_force) = (0_u32, 0_u32);
+        for seq in self.targets(target) {
+            let Some(job) = self
+                .jobs
+                .get(&seq)
+                .filter(|job| job.record.state == State::Failed)
+            else {
+                continue;
+            };
+            let reason = job
+                .record
+                .outcome
+                .as_ref()
+                .and_then(|outcome| outcome.reason);
+            let is_repeatable = self.is_repeatable(seq, now);
+            if reason == Some(Reason::OutcomeUnknown) && !is_repeatable && force == Force::No {
+                needs_force = needs_force.saturating_add(1);
+                continue;
+            }
+            retried = retried.saturating_add(1);
+            self.revive(seq, reason, is_repeatable, now);
+        }
+        self.reply(
+            Some(request),
+            Reply::Retried {
+                retried,
+                needs_force,
+            },
+        );
+    }
+
+    pub(super) fn hold(
+        &mut self,
+        request: Option<RequestId>,
+        budget: Option<BudgetId>,
+        cause: HoldCause,
+    ) {
+        let is_new = match &budget {
+            None => {
+                self.draft.touched.holds = true;
+                self.holds.insert(cause)
+            }
+            Some(id) => match self.budgets.get_mut(id) {
+                Some(budget) => {
+                    self.draft.touched.budgets.insert(id.clone());
+                    budget.hold(cause)
+                }
+                None => return self.refuse(request, Refusal::UnknownBudget(id.clone())),
+            },
+        };
+        if is_new {
+            self.tell(Event::Held { budget, cause });
+        }
+        self.reply(request, Reply::Ok);
+    }
+
+    pub(super) fn resume(&mut self, request: RequestId, budget: Option<BudgetId>) {
+        match &budget {
+            None => {
+                self.holds.clear();
+                self.draft.touched.holds = true;
+                for (id, budget) in &mut self.budgets {
+                    if !budget.holds().is_empty() {
+                        budget.resume();
+                        self.draft.touched.budgets.insert(id.clone());
+                    }
+                }
+            }
+            Some(id) => match self.budgets.get_mut(id) {
+                Some(budget) => {
+                    budget.resume();
+                    self.draft.touched.budgets.insert(id.clone());
+                }
+                None => return self.refuse(Some(request), Refusal::UnknownBudget(id.clone())),
+            },
+        }
+        self.save_unsaved();
+        self.reply(Some(request), Reply::Ok);
+    }
+
+    fn revive(&mut self, seq: Seq, reason: Option<Reason>, is_repeatable: bool, now: Now) {
+        self.exit(seq, State::Failed);
+        let Some(job) = self.jobs.get_mut(&seq) else {
+            return;
+        };
+        let keeps_key = matches!(
+            reason,
+            Some(Reason::OutcomeUnknown | Reason::RetriesExhausted)
+        ) && is_repeatable;
+        let record = &mut job.record;
+        if !keeps_key && record.attempt > 0 {
+            record.key_generation = record.key_generation.saturating_add(1);
+            record.first_claimed_at = None;
+        }
+        record.state = State::Queued;
+        record.attempts_counted = 0;
+        record.outcome = None;
+        record.not_before = None;
+        job.card.expires_at = None;
+        job.ready_at = None;
+        let group = job.card.group.clone();
+        self.enter(seq, State::Queued, now);
+        self.replace(seq, now);
+        self.lend_lane(seq, now);
+        self.draft.touched.records.insert(seq);
+        let Some(group_id) = group else { return };
+        if let Some(group) = self.groups.get_mut(&group_id) {
+            group.record.failed = group.record.failed.saturating_sub(1);
+            group.record.settled_at = None;
+            self.draft.touched.groups.insert(group_id);
+        }
+    }
+
+    fn targets(&self, target: &Target) -> Vec<Seq> {
+        match target {
+            Target::Jobs(ids) => ids
+                .iter()
+                .filter_map(|id| self.ids.get(id))
+                .copied()
+                .collect(),
+            Target::Group(id) => self
+                .groups
+                .get(id)
+                .map(|group| group.jobs.iter().copied().collect())
+                .unwrap_or_default(),
+        }
+    }
+
+    fn reply(&mut self, request: Option<RequestId>, reply: Reply) {
+        if let Some(request) = request {
+            self.draft.after.push(After::Reply(request, reply));
+        }
+    }
+
+    fn refuse(&mut self, request: Option<RequestId>, refusal: Refusal) {
+        if let Some(request) = request {
+            self.effects.push_back(Effect::Reply {
+                request,
+                reply: Reply::Refused(refusal),
+            });
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! Keeps every job in exactly one place: a lane, a delay, behind its key, on its way, or settled.
+
+use super::{After, Core, KeyLine, Slot};
+use crate::ids::{OrderKey, Seq};
+use crate::io::Event;
+use crate::job::{Lane, Outcome, Reason, State};
+use crate::lane::Rank;
+use crate::time::{Mono, Now, Wall};
+
+/// How long a done or cancelled job is kept.
+const KEEP_DONE_MS: u64 = 3_600_000;
+/// How long a failed job is kept.
+const KEEP_FAILED_MS: u64 = 7 * 86_400_000;
+
+impl Core {
+    /// Counts a job into the state that it is in, and into its key's line while it is unsettled.
+    pub(super) fn enter(&mut self, seq: Seq, state: State, now: Now) {
+        self.count_as(seq, state, Count::Up);
+        if state.is_settled() {
+            return;
+        }
+        let Some(job) = self.jobs.get(&seq) else {
+            return;
+        };
+        let lane = job.lane();
+        self.unsettled_bytes = self
+            .unsettled_bytes
+            .saturating_add(u64::from(job.card.size));
+        if let Some(key) = job.card.key.clone() {
+            let line = self.keys.entry(key).or_insert_with(KeyLine::default);
+            line.jobs.insert(seq);
+            add(&mut line.by_lane, lane, Count::Up);
+        }
+        let expires_at = job.card.expires_at.filter(|_| job.record.attempt == 0);
+        self.set_expiry(seq, expires_at.map(|due| now.mono_of(due)));
+        if let Some(batch) = self.batches.get_mut(&seq.batch()) {
+            self.droppable.remove(&(batch.keep_until, seq.batch()));
+            batch.unsettled = batch.unsettled.saturating_add(1);
+        }
+    }
+
+    /// The reverse of `enter`, before the job's state changes for good.
+    pub(super) fn exit(&mut self, seq: Seq, state: State) {
+        self.count_as(seq, state, Count::Down);
+        if state.is_settled() {
+            return;
+        }
+        let Some(job) = self.jobs.get(&seq) else {
+            return;
+        };
+        let lane = job.lane();
+        self.unsettled_bytes = self
+            .unsettled_bytes
+            .saturating_sub(u64::from(job.card.size));
+        if let Some(key) = &job.card.key
+            && let Some(line) = self.keys.get_mut(key)
+        {
+            line.jobs.remove(&seq);
+            add(&mut line.by_lane, lane, Count::Down);
+            if line.jobs.is_empty() {
+                self.keys.remove(key);
+            }
+        }
+        self.set_expiry(seq, None);
+        if let Some(batch) = self.batches.get_mut(&seq.batch()) {
+            batch.unsettled = batch.unsettled.saturating_sub(1);
+        }
+    }
+
+    /// Moves an unsettled job to another unsettled state.
+    pub(super) fn set_state(&mut self, seq: Seq, state: State) {
+        let Some(job) = self.jobs.get_mut(&seq) else {
+            return;
+        };
+        let old = std::mem::replace(&mut job.record.state, state);
+        if old == state {
+            return;
+        }
+        self.count_as(seq, old, Count::Down);
+        self.count_as(seq, state, Count::Up);
+    }
+
+    /// Puts a job where it belongs now.
+    pub(super) fn replace(&mut self, seq: Seq, now: Now) {
+        self.take_out(seq);
+        let slot = self.slot_of(seq, now);
+        if let Slot::Ready(..) = slot {
+            self.set_state(seq, State::Queued);
+        }
+        let Some(job) = self.jobs.get_mut(&seq) else {
+            return;
+        };
+        job.slot = slot;
+        match slot {
+            Slot::None | Slot::Ordered => {}
+            Slot::Undeclared => {
+                self.undeclared.insert(seq);
+            }
+            Slot::Delayed(at) => {
+                self.delayed.insert((at, seq));
+            }
+            Slot::Ready(lane, place) => {
+                if let Some(budget) = self.budgets.get_mut(&job.card.budget) {
+                    budget.lanes.insert(lane, place);
+                }
+            }
+        }
+    }
+
+    /// Lets the first job of a key come forward.
+    pub(super) fn bring_forward(&mut self, key: Option<&OrderKey>, now: Now) {
+        let head = key
+            .and_then(|key| self.keys.get(key))
+            .and_then(|line| line.jobs.first())
+            .copied();
+        if let Some(head) = head {
+            self.replace(head, now);
+        }
+    }
+
+    /// Brings a job to its end: its outcome goes into the draft, and is told once that is stored.
+    pub(super) fn settle(&mut self, seq: Seq, state: State, outcome: Outcome, now: Now) {
+        let Some(job) = self.jobs.get(&seq) else {
+            return;
+        };
+        let (old, key) = (job.record.state, job.card.key.clone());
+        self.take_out(seq);
+        self.exit(seq, old);
+        self.bring_forward(key.as_ref(), now);
+        let keep_until = self.keep_until(seq, state, outcome.at);
+        let Some(job) = self.jobs.get_mut(&seq) else {
+            return;
+        };
+        job.record.state = state;
+        job.record.outcome = Some(outcome);
+        job.record.not_before = None;
+        let group = job.card.group.clone();
+        self.enter(seq, state, now);
+        self.draft.touched.records.insert(seq);
+        self.draft.after.push(After::Settled(seq));
+        if let Some(batch) = self.batches.get_mut(&seq.batch()) {
+            batch.keep_until = batch.keep_until.max(keep_until);
+            if batch.unsettled == 0 {
+                self.droppable.insert((batch.keep_until, seq.batch()));
+            }
+        }
+        let Some(group_id) = group else { return };
+        let Some(group) = self.groups.get_mut(&group_id) else {
+            return;
+        };
+        *settled_count(&mut group.record, state) =
+            settled_count(&mut group.record, state).saturating_add(1);
+        let settled = [
+            group.record.done,
+            group.record.failed,
+            group.record.cancelled,
+        ];
+        if settled.iter().sum::<u32>() == group.record.total {
+            group.record.settled_at = Some(now.wall);
+            self.draft.after.push(After::GroupSettled(group_id.clone()));
+        }
+        self.draft.touched.groups.insert(group_id);
+    }
+
+    /// Brings a job to its end without success.
+    pub(super) fn fail(
+        &mut self,
+        seq: Seq,
+        reason: Reason,
+        status: Option<u16>,
+        text: Option<String>,
+        now: Now,
+    ) {
+        let outcome = Outcome {
+            reason: Some(reason),
+            status,
+            text,
+            at: now.wall,
+        };
+        self.settle(seq, State::Failed, outcome, now);
+    }
+
+    /// Brings jobs to their end that waited too long.
+    pub(super) fn expire(&mut self, now: Now) {
+        while let Some((at, seq)) = self.expiring.first().copied()
+            && at <= now.mono
+        {
+            self.set_expiry(seq, None);
+            let is_unsent = self
+                .jobs
+                .get(&seq)
+                .is_some_and(|job| job.is_waiting() && job.record.attempt == 0);
+            if is_unsent {
+                self.fail(seq, Reason::Expired, None, None, now);
+            }
+        }
+    }
+
+    /// The lane that a job runs in: the most urgent of the jobs that wait behind it by key, or its own.
+    pub(super) fn running_lane(&self, seq: Seq) -> Lane {
+        let Some(job) = self.jobs.get(&seq) else {
+            return Lane::Background;
+        };
+        let line = job.card.key.as_ref().and_then(|key| self.keys.get(key));
+        let lent = line.and_then(|line| {
+            Lane::ALL.into_iter().find(|lane| {
+                line.by_lane
+                    .get(lane.index())
+                    .is_some_and(|count| *count > 0)
+            })
+        });
+        lent.map_or(job.lane(), |lent| lent.min(job.lane()))
+    }
+
+    /// Puts the first job of a key again into its lane: a more urgent one may have come behind it.
+    pub(super) fn lend_lane(&mut self, seq: Seq, now: Now) {
+        let Some(key) = self.jobs.get(&seq).and_then(|job| job.card.key.as_ref()) else {
+            return;
+        };
+        let head = self
+            .keys
+            .get(key)
+            .and_then(|line| line.jobs.first())
+            .copied();
+        let Some(head) = head.filter(|head| *head != seq) else {
+            return;
+        };
+        let Some(job) = self.jobs.get(&head) else {
+            return;
+        };
+        if let Slot::Ready(lane, _) = job.slot
+            && lane != self.running_lane(head)
+        {
+            self.replace(head, now);
+        }
+    }
+
+    pub(super) fn tell(&mut self, event: Event) {
+        self.draft.after.push(After::Event(event));
+    }
+
+    /// Sets or clears the instant at which an unsent job expires.
+    pub(super) fn set_expiry(&mut self, seq: Seq, at: Option<Mono>) {
+        let Some(job) = self.jobs.get_mut(&seq) else {
+            return;
+        };
+        if let Some(old) = std::mem::replace(&mut job.expires_at, at) {
+            self.expiring.remove(&(old, seq));
+        }
+        if let Some(at) = at {
+            self.expiring.insert((at, seq));
+        }
+    }
+
+    fn slot_of(&self, seq: Seq, now: Now) -> Slot {
+        let Some(job) = self
+            .jobs
+            .get(&seq)
+            .filter(|job| job.is_stored && job.is_waiting())
+        else {
+            return Slot::None;
+        };
+        if !self.budgets.contains_key(&job.card.budget) {
+            return Slot::Undeclared;
+        }
+        let line = job.card.key.as_ref().and_then(|key| self.keys.get(key));
+        if line
+            .and_then(|line| line.jobs.first())
+            .is_some_and(|head| *head != seq)
+        {
+            return Slot::Ordered;
+        }
+        if let Some(at) = job.ready_at.filter(|at| *at > now.mono) {
+            return Slot::Delayed(at);
+        }
+        let rank = if job.record.refused {
+            Rank::Refused
+        } else {
+            Rank::InTurn
+        };
+        Slot::Ready(self.running_lane(seq), (rank, seq))
+    }
+
+    pub(super) fn take_out(&mut self, seq: Seq) {
+        let Some(job) = self.jobs.get_mut(&seq) else {
+            return;
+        };
+        match std::mem::replace(&mut job.slot, Slot::None) {
+            Slot::None | Slot::Ordered => {}
+            Slot::Undeclared => {
+                self.undeclared.remove(&seq);
+            }
+            Slot::Delayed(at) => {
+                self.delayed.remove(&(at, seq));
+            }
+            Slot::Ready(lane, place) => {
+                if let Some(budget) = self.budgets.get_mut(&job.card.budget) {
+                    budget.lanes.remove(lane, place);
+                }
+            }
+        }
+    }
+
+    pub(super) fn keep_until(&self, seq: Seq, state: State, settled_at: Wall) -> Wall {
+        let keep_ms = if state == State::Failed {
+            KEEP_FAILED_MS
+        } else {
+            KEEP_DONE_MS
+        };
+        let Some(job) = self.jobs.get(&seq) else {
+            return settled_at;
+        };
+        let window_ms = self
+            .budgets
+            .get(&job.card.budget)
+            .map_or(0, |budget| budget.config().longest_window_ms());
+        settled_at.plus(keep_ms.max(window_ms.saturating_add(u64::from(job.card.timeout_ms))))
+    }
+
+    fn count_as(&mut self, seq: Seq, state: State, way: Count) {
+        if let Some(count) = self.counts.get_mut(state.index()) {
+            way.apply(count);
+        }
+        let Some(job) = self.jobs.get(&seq) else {
+            return;
+        };
+        let is_waiting = matches!(state, State::Queued | State::RetryWait);
+        let lane = job.lane();
+        if let Some(group) = job
+            .card
+            .group
+            .as_ref()
+            .and_then(|group| self.groups.get_mut(group))
+        {
+            if let Some(count) = group.by_state.get_mut(state.index()) {
+                way.apply(count);
+            }
+            if is_waiting {
+                add(&mut group.waiting_by_lane, lane, way);
+            }
+        }
+        if state == State::Sending {
+            add(&mut self.sending_by_lane, lane, way);
+        }
+        if let Some(budget) = self
+            .budgets
+            .get_mut(&job.card.budget)
+            .filter(|_| is_waiting)
+        {
+            budget.count_waiting(lane, job.card.cost, way);
+        }
+    }
+}
+
+/// Which way to count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Count {
+    Up,
+    Down,
+}
+
+impl Count {
+    pub(crate) fn apply(self, count: &mut u32) {
+        *count = match self {
+            Self::Up => count.saturating_add(1),
+            Self::Down => count.saturating_sub(1),
+        };
+    }
+
+    pub(crate) fn apply_units(self, count: &mut u64, units: u64) {
+        *count = match self {
+            Self::Up => count.saturating_add(units),
+            Self::Down => count.saturating_sub(units),
+        };
+    }
+}
+
+fn add(by_lane: &mut [u32; 3], lane: Lane, way: Count) {
+    if let Some(count) = by_lane.get_mut(lane.index()) {
+        way.apply(count);
+    }
+}
+
+/// The count of a group that a settled state belongs to.
+pub(super) fn settled_count(record: &mut crate::job::GroupRecord, state: State) -> &mut u32 {
+    match state {
+        State::Done => &mut record.done,
+        State::Cancelled => &mut record.cancelled,
+        State::Failed | State::Queued | State::Sending | State::RetryWait => &mut record.failed,
+    }
+}

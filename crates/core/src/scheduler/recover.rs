@@ -1,0 +1,191 @@
+//! What a new owner does with what it finds: the limiter is rebuilt, and attempts without an answer are decided.
+
+use super::Core;
+use super::answer::MAX_ATTEMPTS;
+use super::claim::end_at_latest;
+use super::commit::QUEUE;
+use crate::budget::Budget;
+use crate::change::Stored;
+use crate::config::BudgetConfig;
+use crate::ids::{BudgetId, Seq};
+use crate::job::{Outcome, Reason, Record, Repeat, Spent, State};
+use crate::time::Now;
+
+impl Core {
+    pub(super) fn recover(&mut self, stored: Stored, now: Now) {
+        for (id, record) in stored.budgets {
+            if id.as_str() == QUEUE {
+                self.holds.extend(record.holds.iter().copied());
+            } else {
+                self.budget_records.insert(id, record);
+            }
+        }
+        for (id, record) in stored.groups {
+            self.groups.entry(id).or_default().record = record;
+        }
+        let mut records: std::collections::BTreeMap<Seq, Record> =
+            stored.records.into_iter().collect();
+        for (batch, cards) in stored.batches {
+            self.next_batch = self.next_batch.max(batch.next());
+            for (index, card) in (0..=u8::MAX).zip(cards) {
+                let seq = Seq::new(batch, index);
+                let record = records.remove(&seq).unwrap_or_else(Record::fresh);
+                self.insert(seq, card, record, now);
+                if let Some(job) = self.jobs.get_mut(&seq) {
+                    job.is_stored = true;
+                }
+            }
+        }
+        for (batch, ids, at) in stored.dropped {
+            self.next_batch = self.next_batch.max(batch.next());
+            self.dropped_ids.extend(ids.iter().cloned());
+            self.dropped.insert(batch, (ids, at));
+        }
+        self.declare_implicit(now);
+        self.decide_unanswered(now);
+        self.note_droppable();
+        let seqs: Vec<Seq> = self.jobs.keys().copied().collect();
+        for seq in seqs {
+            self.replace(seq, now);
+        }
+    }
+
+    /// Makes a budget, with what its jobs have spent already.
+    pub(super) fn declare(&mut self, id: BudgetId, config: BudgetConfig, now: Now) {
+        let mut budget = Budget::new(config, now.mono);
+        if let Some(record) = self.budget_records.remove(&id) {
+            budget.restore(&record, now);
+        }
+        let mut jobs = Vec::new();
+        for (seq, job) in self.jobs.iter().filter(|(_, job)| job.card.budget == id) {
+            let record = &job.record;
+            for spent in record.earlier.iter().chain(&record.current) {
+                let end = end_at_latest(*spent, job.card.timeout_ms);
+                budget.restore_spent(job.card.cost, spent.started_at, end, now);
+                budget.restore_in_flight(end, now);
+            }
+            if job.is_waiting() {
+                budget.count_waiting(job.lane(), job.card.cost, super::Count::Up);
+                jobs.push(*seq);
+            }
+        }
+        self.budgets.insert(id, budget);
+        for seq in &jobs {
+            if self.undecided.remove(seq) {
+                self.decide_now(*seq, now);
+            }
+        }
+        for seq in jobs {
+            self.replace(seq, now);
+        }
+    }
+
+    fn declare_implicit(&mut self, now: Now) {
+        let mut implicit: Vec<BudgetId> = self
+            .jobs
+            .values()
+            .map(|job| &job.card.budget)
+            .filter(|id| id.is_implicit())
+            .cloned()
+            .collect();
+        implicit.dedup();
+        for id in implicit {
+            if !self.budgets.contains_key(&id) {
+                self.declare(id.clone(), BudgetConfig::implicit(id), now);
+            }
+        }
+    }
+
+    /// Decides jobs that were on their way when the last owner ended.
+    ///
+    /// Whether a key is honoured is known only once the budget is declared, so a job that is not repeatable by itself
+    /// waits for that.
+    fn decide_unanswered(&mut self, now: Now) {
+        let live: Vec<Seq> = self
+            .jobs
+            .iter()
+            .filter(|(_, job)| {
+                job.record.state == State::Sending || (job.card.ephemeral && job.is_waiting())
+            })
+            .map(|(seq, _)| *seq)
+            .collect();
+        for seq in live {
+            self.decide(seq, now);
+        }
+    }
+
+    fn decide(&mut self, seq: Seq, now: Now) {
+        let Some(job) = self.jobs.get_mut(&seq) else {
+            return;
+        };
+        let timeout_ms = job.card.timeout_ms;
+        if let Some(current) = job.record.current.take() {
+            let ended_at = Some(end_at_latest(current, timeout_ms));
+            job.record.earlier.push(Spent {
+                started_at: current.started_at,
+                ended_at,
+            });
+        }
+        if job.card.ephemeral {
+            let outcome = Outcome {
+                reason: Some(Reason::Cancelled),
+                status: None,
+                text: None,
+                at: now.wall,
+            };
+            self.settle(seq, State::Cancelled, outcome, now);
+            return;
+        }
+        job.record.attempts_counted = job.record.attempts_counted.saturating_add(1);
+        job.record.refused = true;
+        let is_declared = self.budgets.contains_key(&job.card.budget);
+        if is_declared || job.card.repeat == Repeat::Always {
+            self.decide_now(seq, now);
+        } else {
+            // Stays `sending` in the store, so that a next owner decides again if this one ends before.
+            self.undecided.insert(seq);
+            self.set_state(seq, State::Queued);
+        }
+    }
+
+    fn decide_now(&mut self, seq: Seq, now: Now) {
+        let Some(job) = self
+            .jobs
+            .get(&seq)
+            .filter(|job| !job.record.state.is_settled())
+        else {
+            return;
+        };
+        if job.record.attempts_counted >= MAX_ATTEMPTS {
+            self.fail(seq, Reason::RetriesExhausted, None, None, now);
+        } else if self.is_repeatable(seq, now) {
+            self.set_state(seq, State::Queued);
+            self.draft.touched.records.insert(seq);
+        } else {
+            self.fail(seq, Reason::OutcomeUnknown, None, None, now);
+        }
+    }
+
+    fn note_droppable(&mut self) {
+        let mut latest = std::collections::BTreeMap::new();
+        for (seq, job) in &self.jobs {
+            let keep_until = job
+                .record
+                .outcome
+                .as_ref()
+                .map(|outcome| self.keep_until(*seq, job.record.state, outcome.at));
+            let entry = latest
+                .entry(seq.batch())
+                .or_insert(crate::time::Wall::default());
+            *entry = (*entry).max(keep_until.unwrap_or_default());
+        }
+        for (batch_no, keep_until) in latest {
+            if let Some(batch) = self.batches.get_mut(&batch_no) {
+                batch.keep_until = keep_until;
+                if batch.unsettled == 0 {
+                    self.droppable.insert((keep_until, batch_no));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! What can be seen: the snapshot, and jobs by filter. Reading changes nothing.
+
+use std::collections::BTreeMap;
+
+use super::{Core, Job, Slot};
+use crate::ids::{BudgetId, GroupId, Seq};
+use crate::io::{Cause, Filter, View};
+use crate::job::{GroupRecord, HoldCause, Lane, State};
+use crate::time::{Mono, Now, Wall};
+
+/// The queue at one instant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Jobs by state, in the order of [`State::ALL`].
+    pub counts: [u32; 6],
+    /// Waiting jobs by lane, in the order of [`Lane::ALL`].
+    pub waiting_by_lane: [u32; 3],
+    /// Jobs on their way by lane.
+    pub sending_by_lane: [u32; 3],
+    /// The latest end of a pause.
+    pub paused_until: Option<Wall>,
+    /// Milliseconds until all is sent, none while that cannot be known.
+    pub eta_ms: Option<u64>,
+    /// Whether that rests on a guess.
+    pub eta_is_estimate: bool,
+    /// When the scheduler acts next.
+    pub next_wake_at: Option<Wall>,
+    /// Holds of the whole queue.
+    pub holds: Vec<HoldCause>,
+    /// The groups.
+    pub groups: BTreeMap<GroupId, GroupSnapshot>,
+    /// The budgets.
+    pub budgets: BTreeMap<BudgetId, BudgetSnapshot>,
+}
+
+/// A group at one instant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GroupSnapshot {
+    /// Its durable counts.
+    pub record: GroupRecord,
+    /// Unsettled jobs: queued, sending, retry-wait.
+    pub unsettled: [u32; 3],
+    /// Milliseconds until its last job is sent, none while that cannot be known.
+    pub eta_ms: Option<u64>,
+}
+
+/// A budget at one instant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BudgetSnapshot {
+    /// Jobs that wait.
+    pub waiting: u32,
+    /// Jobs on their way.
+    pub sending: u32,
+    /// The end of its pause.
+    pub paused_until: Option<Wall>,
+    /// Whether that is our guess.
+    pub pause_is_estimate: bool,
+    /// Its holds.
+    pub holds: Vec<HoldCause>,
+    /// Why its next job waits.
+    pub cause: Option<Cause>,
+    /// The rule that defers it, as units and milliseconds.
+    pub rule: Option<(u32, u64)>,
+    /// Milliseconds until all its jobs are sent.
+    pub eta_ms: Option<u64>,
+}
+
+impl Core {
+    /// Returns the queue as it is now.
+    pub fn snapshot(&mut self, now: Now) -> Snapshot {
+        let mut snapshot = Snapshot {
+            counts: self.counts,
+            holds: self.holds.iter().copied().collect(),
+            next_wake_at: self.poll_timeout().map(|(at, _)| now.wall_of(at)),
+            ..Snapshot::default()
+        };
+        snapshot.eta_ms = self.snapshot_budgets(&mut snapshot, now);
+        self.snapshot_groups(&mut snapshot, now);
+        for lane in Lane::ALL {
+            let waiting: u64 = self
+                .budgets
+                .values()
+                .map(|budget| budget.waiting_in(lane))
+                .sum();
+            if let Some(count) = snapshot.waiting_by_lane.get_mut(lane.index()) {
+                *count = u32::try_from(waiting).unwrap_or(u32::MAX);
+            }
+        }
+        snapshot.sending_by_lane = self.sending_by_lane;
+        snapshot
+    }
+
+    /// Returns jobs, in order of acceptance.
+    pub fn jobs(&self, filter: &Filter, now: Now) -> Vec<View> {
+        if let Some(id) = &filter.id {
+            let seq = self.ids.get(id).into_iter();
+            return seq.filter_map(|seq| self.view(*seq, filter, now)).collect();
+        }
+        let from = filter.after.map_or(Seq::from_u64(0), |after| {
+            Seq::from_u64(after.as_u64().saturating_add(1))
+        });
+        if let Some(group) = &filter.group {
+            let Some(group) = self.groups.get(group) else {
+                return Vec::new();
+            };
+            let jobs = group.jobs.range(from..);
+            return jobs
+                .filter_map(|seq| self.view(*seq, filter, now))
+                .take(filter.limit)
+                .collect();
+        }
+        let jobs = self.jobs.range(from..);
+        jobs.filter_map(|(seq, _)| self.view(*seq, filter, now))
+            .take(filter.limit)
+            .collect()
+    }
+
+    /// Returns a group's durable counts.
+    pub fn group(&self, group: &GroupId) -> Option<GroupRecord> {
+        self.groups.get(group).map(|group| group.record)
+    }
+
+    /// Tells whether a budget is declared.
+    pub fn has_budget(&self, budget: &BudgetId) -> bool {
+        self.budgets.contains_key(budget)
+    }
+
+    fn view(&self, seq: Seq, filter: &Filter, now: Now) -> Option<View> {
+        let job = self.jobs.get(&seq)?;
+        let fits = filter.state.is_none_or(|state| state == job.record.state)
+            && filter
+                .group
+                .as_ref()
+                .is_none_or(|group| job.card.group.as_ref() == Some(group))
+            && filter
+                .key
+                .as_ref()
+                .is_none_or(|key| job.card.key.as_ref() == Some(key))
+            && filter.lane.is_none_or(|lane| lane == job.lane());
+        if !fits {
+            return None;
+        }
+        let waits = job.is_waiting().then(|| self.cause(seq, job));
+        Some(View {
+            seq,
+            card: job.card.clone(),
+            state: job.record.state,
+            lane: job.lane(),
+            attempts: job.record.attempt,
+            cause: waits.map(|(cause, _)| cause),
+            until: waits.and_then(|(_, until)| until).map(|at| now.wall_of(at)),
+            outcome: job.record.outcome.clone(),
+        })
+    }
+
+    /// Why a job waits, and until when: what closes its budget first, then what holds the job itself.
+    fn cause(&self, seq: Seq, job: &Job) -> (Cause, Option<Mono>) {
+        let budget = self.budgets.get(&job.card.budget);
+        let is_held =
+            !self.holds.is_empty() || budget.is_none_or(|budget| !budget.holds().is_empty());
+        if is_held {
+            return (Cause::Held, None);
+        }
+        if let Some(pause) = budget.and_then(crate::budget::Budget::pause) {
+            return (Cause::Paused, Some(pause.until));
+        }
+        match job.slot {
+            Slot::None | Slot::Undeclared => (Cause::Held, None),
+            Slot::Ordered => (Cause::Order, None),
+            Slot::Delayed(at) if job.record.not_before.is_some() => (Cause::Backoff, Some(at)),
+            Slot::Delayed(at) => (Cause::NotBefore, Some(at)),
+            Slot::Ready(..) => {
+                let is_next = budget
+                    .and_then(|budget| budget.lanes.next())
+                    .is_some_and(|(_, next)| next == seq);
+                let blocked = budget.and_then(|budget| budget.blocked).filter(|_| is_next);
+                blocked.map_or((Cause::Lane, None), |blocked| {
+                    (blocked.cause, blocked.until)
+                })
+            }
+        }
+    }
+
+    fn snapshot_budgets(&mut self, snapshot: &mut Snapshot, now: Now) -> Option<u64> {
+        let is_held = !self.holds.is_empty();
+        let mut eta_ms = Some(0_u64);
+        for (id, budget) in &mut self.budgets {
+            let cost = budget.waiting_cost.iter().sum();
+            let own = if is_held && budget.waiting() > 0 {
+                None
+            } else {
+                budget.eta_ms(cost, now.mono)
+            };
+            if budget.waiting() > 0 {
+                eta_ms = eta_ms.zip(own).map(|(all, own)| all.max(own));
+                snapshot.eta_is_estimate |= budget.is_guess();
+            }
+            let pause = budget.pause();
+            snapshot.paused_until = snapshot
+                .paused_until
+                .max(pause.map(|pause| pause.until_wall));
+            let blocked = budget.blocked.filter(|_| budget.waiting() > 0);
+            snapshot.budgets.insert(
+                id.clone(),
+                BudgetSnapshot {
+                    waiting: budget.waiting(),
+                    sending: budget.in_flight(),
+                    paused_until: pause.map(|pause| pause.until_wall),
+                    pause_is_estimate: pause.is_some_and(|pause| pause.is_estimate),
+                    holds: budget.holds().iter().copied().collect(),
+                    cause: blocked.map(|blocked| blocked.cause),
+                    rule: blocked
+                        .and_then(|blocked| blocked.rule)
+                        .map(|rule| (rule.limit(), rule.window_ms())),
+                    eta_ms: if budget.waiting() > 0 { own } else { Some(0) },
+                },
+            );
+        }
+        eta_ms.filter(|_| self.undeclared.is_empty())
+    }
+
+    fn snapshot_groups(&mut self, snapshot: &mut Snapshot, now: Now) {
+        let is_held = !self.holds.is_empty();
+        for (id, group) in &self.groups {
+            let unsettled = |state: State| group.by_state.get(state.index()).copied().unwrap_or(0);
+            let unsettled = [
+                unsettled(State::Queued),
+                unsettled(State::Sending),
+                unsettled(State::RetryWait),
+            ];
+            let is_waiting = group.waiting_by_lane.iter().any(|count| *count > 0);
+            let last = || {
+                group
+                    .jobs
+                    .iter()
+                    .rev()
+                    .find_map(|seq| self.jobs.get(seq).filter(|job| job.is_waiting()))
+            };
+            let eta_ms = match is_waiting.then(last).flatten() {
+                None => Some(0),
+                Some(_) if is_held => None,
+                Some(job) => self.budgets.get_mut(&job.card.budget).and_then(|budget| {
+                    let before = Lane::ALL.into_iter().filter(|lane| *lane <= job.lane());
+                    let cost = before
+                        .filter_map(|lane| budget.waiting_cost.get(lane.index()))
+                        .sum();
+                    budget.eta_ms(cost, now.mono)
+                }),
+            };
+            snapshot.groups.insert(
+                id.clone(),
+                GroupSnapshot {
+                    record: group.record,
+                    unsettled,
+                    eta_ms,
+                },
+            );
+        }
+    }
+}

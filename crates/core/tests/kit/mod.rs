@@ -1,0 +1,644 @@
+//! A scripted world for the scheduler: a fake clock, a store that keeps what was committed, and a strict server that
+//! counts with its own arithmetic. Shares no limiter code with the core.
+
+#![allow(
+    dead_code,
+    unreachable_pub,
+    missing_docs,
+    reason = "each test file uses a part of the kit"
+)]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use paceline_core::Core;
+use paceline_core::change::{Change, Stored};
+use paceline_core::config::{Algorithm, BudgetConfig, LimitRule};
+use paceline_core::ids::{BudgetId, CommitId, GroupId, JobId, OrderKey, RequestId, Seq};
+use paceline_core::io::{Answer, Effect, Event, Input, NoAnswer, Reply, Verdict};
+use paceline_core::job::{BudgetRecord, Card, GroupRecord, Lane, Outcome, Record, Repeat, State};
+use paceline_core::scheduler::Bounds;
+use paceline_core::time::{Now, Wall};
+
+/// The wall clock at the world's start.
+pub const EPOCH: u64 = 1_700_000_000_000;
+
+/// What the server does with the n-th arrival of a job.
+#[derive(Clone, Copy, Debug)]
+pub enum Script {
+    Status(u16),
+    RetryAfter(u64),
+    Lost,
+}
+
+/// A request that reached the server.
+#[derive(Clone, Debug)]
+pub struct Arrival {
+    pub started_at: u64,
+    pub counted_at: u64,
+    pub id: String,
+    pub key: Option<String>,
+    pub status: u16,
+}
+
+/// A server that refuses above `limit` in any sliding window, an entry exactly that old still counting.
+pub struct Server {
+    pub limit: Option<(usize, u64)>,
+    pub arrivals: Vec<Arrival>,
+    pub scripts: BTreeMap<String, Vec<Script>>,
+    admitted: Vec<u64>,
+}
+
+impl Server {
+    fn arrive(
+        &mut self,
+        at: u64,
+        started_at: u64,
+        id: &str,
+        key: Option<String>,
+    ) -> Option<(u16, Option<u64>)> {
+        let seen = self
+            .arrivals
+            .iter()
+            .filter(|arrival| arrival.id == id)
+            .count();
+        let script = self
+            .scripts
+            .get(id)
+            .and_then(|scripts| scripts.get(seen))
+            .copied();
+        let refused = self.limit.and_then(|(limit, window)| {
+            let inside: Vec<u64> = self
+                .admitted
+                .iter()
+                .copied()
+                .filter(|then| at - then <= window)
+                .collect();
+            (inside.len() >= limit).then(|| inside[0] + window - at)
+        });
+        let (status, retry) = match (refused, script) {
+            (Some(wait), _) => (429, Some(wait)),
+            (None, Some(Script::Status(status))) => (status, None),
+            (None, Some(Script::RetryAfter(wait))) => (429, Some(wait)),
+            (None, Some(Script::Lost)) => (0, None),
+            (None, None) => (200, None),
+        };
+        if refused.is_none() {
+            self.admitted.push(at);
+        }
+        self.arrivals.push(Arrival {
+            started_at,
+            counted_at: at,
+            id: id.to_owned(),
+            key,
+            status,
+        });
+        (status != 0).then_some((status, retry))
+    }
+
+    /// The most arrivals in any closed window.
+    pub fn max_seen(&self, window: u64) -> usize {
+        let mut times: Vec<u64> = self
+            .arrivals
+            .iter()
+            .map(|arrival| arrival.counted_at)
+            .collect();
+        times.sort_unstable();
+        let mut from = 0;
+        let mut most = 0;
+        for (to, at) in times.iter().enumerate() {
+            while at - times[from] > window {
+                from += 1;
+            }
+            most = most.max(to + 1 - from);
+        }
+        most
+    }
+
+    pub fn refused(&self) -> usize {
+        self.arrivals
+            .iter()
+            .filter(|arrival| arrival.status == 429)
+            .count()
+    }
+
+    pub fn ids(&self) -> Vec<&str> {
+        self.arrivals
+            .iter()
+            .map(|arrival| arrival.id.as_str())
+            .collect()
+    }
+
+    pub fn starts(&self) -> Vec<u64> {
+        self.arrivals
+            .iter()
+            .map(|arrival| arrival.started_at)
+            .collect()
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    Commit(CommitId),
+    Arrive {
+        seq: Seq,
+        attempt: u32,
+        id: String,
+        key: Option<String>,
+        started_at: u64,
+        back: u64,
+    },
+    Answer {
+        seq: Seq,
+        attempt: u32,
+        status: u16,
+        retry: Option<u64>,
+    },
+    TimeOut {
+        seq: Seq,
+        attempt: u32,
+    },
+}
+
+/// What is durable.
+#[derive(Clone, Default)]
+pub struct Disk {
+    pub batches: BTreeMap<u64, Vec<Card>>,
+    pub records: BTreeMap<Seq, Record>,
+    pub groups: BTreeMap<GroupId, GroupRecord>,
+    pub budgets: BTreeMap<BudgetId, BudgetRecord>,
+    pub dropped: BTreeMap<u64, (Vec<JobId>, Wall)>,
+}
+
+impl Disk {
+    fn apply(&mut self, changes: Vec<Change>) {
+        for change in changes {
+            match change {
+                Change::AddBatch { batch, cards } => {
+                    assert!(
+                        self.batches.insert(batch.0, cards).is_none(),
+                        "batch added twice"
+                    );
+                }
+                Change::PutRecord { seq, record } => {
+                    let before = self.records.insert(seq, record.clone());
+                    let frozen = before
+                        .is_some_and(|old| matches!(old.state, State::Done | State::Cancelled));
+                    assert!(!frozen, "a settled record changed: {seq:?}");
+                }
+                Change::PutGroup { group, record } => {
+                    self.groups.insert(group, record);
+                }
+                Change::PutBudget { budget, record } => {
+                    self.budgets.insert(budget, record);
+                }
+                Change::DropBatch { batch, ids, at } => {
+                    self.batches.remove(&batch.0);
+                    self.records.retain(|seq, _| seq.batch() != batch);
+                    self.dropped.insert(batch.0, (ids, at));
+                }
+                Change::ForgetIds { batch } => {
+                    self.dropped.remove(&batch.0);
+                }
+                Change::DropGroup { group } => {
+                    self.groups.remove(&group);
+                }
+                other => panic!("unknown change {other:?}"),
+            }
+        }
+    }
+
+    fn stored(&self) -> Stored {
+        Stored {
+            batches: self
+                .batches
+                .iter()
+                .map(|(no, cards)| (paceline_core::ids::BatchNo(*no), cards.clone()))
+                .collect(),
+            records: self.records.clone().into_iter().collect(),
+            groups: self.groups.clone().into_iter().collect(),
+            budgets: self.budgets.clone().into_iter().collect(),
+            dropped: self
+                .dropped
+                .iter()
+                .map(|(no, (ids, at))| (paceline_core::ids::BatchNo(*no), ids.clone(), *at))
+                .collect(),
+        }
+    }
+}
+
+pub struct World {
+    pub core: Core,
+    pub now: u64,
+    pub server: Server,
+    pub disk: Disk,
+    pub latency: Box<dyn FnMut() -> (u64, u64)>,
+    pub commit_ms: u64,
+    pub settled: BTreeMap<String, (State, Outcome, u64)>,
+    pub settle_order: Vec<String>,
+    pub replies: Vec<(RequestId, Reply)>,
+    pub events: Vec<(u64, Event)>,
+    pub groups_settled: Vec<(GroupId, u32, u32, u32)>,
+    pub trace: Vec<String>,
+    pub in_flight: usize,
+    pub max_in_flight: usize,
+    queue: BTreeSet<(u64, u64, Due)>,
+    pending: BTreeMap<CommitId, Vec<Change>>,
+    next_due: u64,
+    next_request: u64,
+    seed: u64,
+}
+
+impl World {
+    pub fn new(rules: &[&str], max_in_flight: Option<u64>) -> Self {
+        Self::with(budget("api", rules, max_in_flight), 7)
+    }
+
+    pub fn with(config: BudgetConfig, seed: u64) -> Self {
+        let mut world = Self {
+            core: Core::new(seed, Bounds::default()),
+            now: 0,
+            server: Server {
+                limit: None,
+                arrivals: Vec::new(),
+                scripts: BTreeMap::new(),
+                admitted: Vec::new(),
+            },
+            disk: Disk::default(),
+            latency: Box::new(|| (5, 5)),
+            commit_ms: 0,
+            settled: BTreeMap::new(),
+            settle_order: Vec::new(),
+            replies: Vec::new(),
+            events: Vec::new(),
+            groups_settled: Vec::new(),
+            trace: Vec::new(),
+            in_flight: 0,
+            max_in_flight: 0,
+            queue: BTreeSet::new(),
+            pending: BTreeMap::new(),
+            next_due: 0,
+            next_request: 0,
+            seed,
+        };
+        world.input(Input::Recovered(Stored::default()));
+        world.input(Input::Configure(vec![config]));
+        world
+    }
+
+    /// Kills the host: what was not committed is gone, requests that left arrive all the same.
+    pub fn crash_and_restart(&mut self, configs: Vec<BudgetConfig>) {
+        self.pending.clear();
+        self.queue
+            .retain(|(_, _, due)| matches!(due, Due::Arrive { .. }));
+        self.seed += 1;
+        self.core = Core::new(self.seed, Bounds::default());
+        self.in_flight = 0;
+        let stored = self.disk.stored();
+        self.input(Input::Recovered(stored));
+        self.input(Input::Configure(configs));
+    }
+
+    pub fn clock(&self) -> Now {
+        Now::from_millis(self.now, EPOCH + self.now)
+    }
+
+    pub fn input(&mut self, input: Input) {
+        let now = self.clock();
+        self.core.handle(input, now).expect("drained");
+        while let Some(effect) = self.core.poll_effect() {
+            self.trace.push(format!("{} {effect:?}", self.now));
+            self.perform(effect);
+        }
+        assert_eq!(
+            self.core.unaccounted(),
+            0,
+            "a job is nowhere at {}",
+            self.now
+        );
+    }
+
+    pub fn enqueue(&mut self, cards: Vec<Card>) -> RequestId {
+        self.next_request += 1;
+        let request = RequestId(self.next_request);
+        self.input(Input::Enqueue { request, cards });
+        request
+    }
+
+    pub fn request(&mut self, make: impl FnOnce(RequestId) -> Input) -> RequestId {
+        self.next_request += 1;
+        let request = RequestId(self.next_request);
+        self.input(make(request));
+        request
+    }
+
+    pub fn reply(&self, request: RequestId) -> Option<&Reply> {
+        self.replies
+            .iter()
+            .find(|(id, _)| *id == request)
+            .map(|(_, reply)| reply)
+    }
+
+    /// Goes on to the next thing that is due, at most to `until`; false when nothing is due by then.
+    pub fn step(&mut self, until: u64) -> bool {
+        let timeout = self
+            .core
+            .poll_timeout()
+            .map(|(at, _)| at.as_millis().max(self.now));
+        let due = self.queue.first().map(|(at, _, _)| *at);
+        let next = match (due, timeout) {
+            (Some(due), Some(timeout)) => due.min(timeout),
+            (Some(at), None) | (None, Some(at)) => at,
+            (None, None) => return false,
+        };
+        if next > until {
+            return false;
+        }
+        self.now = next;
+        if due == Some(next) {
+            let (_, _, due) = self.queue.pop_first().expect("due");
+            self.happen(due);
+        } else {
+            self.input(Input::Wake);
+        }
+        true
+    }
+
+    pub fn run_until(&mut self, until: u64) {
+        while self.step(until) {}
+        self.now = self.now.max(until);
+    }
+
+    /// Runs until nothing is due any more; panics when that takes more than `bound`.
+    pub fn run(&mut self, bound: u64) {
+        while self.step(bound) {}
+        assert!(
+            self.queue.is_empty() && self.core.poll_timeout().is_none(),
+            "not idle by {bound}"
+        );
+    }
+
+    pub fn at(&mut self, millis: u64) -> &mut Self {
+        self.run_until(millis);
+        self
+    }
+
+    fn later(&mut self, delay: u64, due: Due) {
+        self.next_due += 1;
+        self.queue.insert((self.now + delay, self.next_due, due));
+    }
+
+    fn perform(&mut self, effect: Effect) {
+        match effect {
+            Effect::Commit { commit, changes } => {
+                self.pending.insert(commit, changes);
+                self.later(self.commit_ms, Due::Commit(commit));
+            }
+            Effect::Dispatch {
+                seq,
+                id,
+                attempt,
+                idempotency_key,
+                timeout_ms,
+                ..
+            } => {
+                let record = self
+                    .disk
+                    .records
+                    .get(&seq)
+                    .expect("a dispatch without its commit");
+                assert_eq!(
+                    (record.state, record.attempt),
+                    (State::Sending, attempt),
+                    "dispatch before its claim"
+                );
+                let (there, back) = (self.latency)();
+                self.in_flight += 1;
+                self.max_in_flight = self.max_in_flight.max(self.in_flight);
+                let id = id.as_str().to_owned();
+                let started_at = self.now;
+                self.later(
+                    there,
+                    Due::Arrive {
+                        seq,
+                        attempt,
+                        id,
+                        key: idempotency_key,
+                        started_at,
+                        back,
+                    },
+                );
+                self.later(u64::from(timeout_ms), Due::TimeOut { seq, attempt });
+            }
+            Effect::Reply { request, reply } => {
+                if let Reply::Accepted { jobs } = &reply {
+                    for (id, _, _) in jobs {
+                        let stored = self
+                            .disk
+                            .batches
+                            .values()
+                            .flatten()
+                            .any(|card| card.id == *id);
+                        let dropped = self.disk.dropped.values().any(|(ids, _)| ids.contains(id));
+                        assert!(stored || dropped, "{id} accepted before its commit");
+                    }
+                }
+                self.replies.push((request, reply));
+            }
+            Effect::Settled {
+                seq,
+                id,
+                state,
+                outcome,
+                ..
+            } => {
+                let record = self
+                    .disk
+                    .records
+                    .get(&seq)
+                    .expect("settled without a record");
+                assert_eq!(record.state, state, "settled before its outcome was stored");
+                let id = id.as_str().to_owned();
+                let now = self.now;
+                let before = self.settled.insert(id.clone(), (state, outcome, now));
+                let again = before.is_none_or(|(old, _, _)| old == State::Failed);
+                assert!(again, "{id} settled twice");
+                self.settle_order.push(id);
+            }
+            Effect::GroupSettled {
+                group,
+                done,
+                failed,
+                cancelled,
+            } => {
+                self.groups_settled.push((group, done, failed, cancelled));
+            }
+            Effect::Event(event) => self.events.push((self.now, event)),
+            other => panic!("unknown effect {other:?}"),
+        }
+    }
+
+    fn happen(&mut self, due: Due) {
+        match due {
+            Due::Commit(commit) => {
+                let changes = self.pending.remove(&commit).expect("pending");
+                self.disk.apply(changes);
+                self.input(Input::Committed(commit));
+            }
+            Due::Arrive {
+                seq,
+                attempt,
+                id,
+                key,
+                started_at,
+                back,
+            } => {
+                if let Some((status, retry)) = self.server.arrive(self.now, started_at, &id, key) {
+                    self.later(
+                        back,
+                        Due::Answer {
+                            seq,
+                            attempt,
+                            status,
+                            retry,
+                        },
+                    );
+                }
+            }
+            Due::Answer {
+                seq,
+                attempt,
+                status,
+                retry,
+            } => {
+                self.drop_timeout(seq, attempt);
+                self.in_flight = self.in_flight.saturating_sub(1);
+                let verdict = verdict(status);
+                let answer = Answer {
+                    status,
+                    verdict,
+                    retry_after_ms: retry,
+                    text: None,
+                };
+                self.input(Input::Answered {
+                    seq,
+                    attempt,
+                    answer,
+                });
+            }
+            Due::TimeOut { seq, attempt } => {
+                self.in_flight = self.in_flight.saturating_sub(1);
+                self.input(Input::NoAnswer {
+                    seq,
+                    attempt,
+                    cause: NoAnswer::TimedOut,
+                });
+            }
+        }
+    }
+
+    fn drop_timeout(&mut self, seq: Seq, attempt: u32) {
+        self.queue
+            .retain(|(_, _, due)| *due != Due::TimeOut { seq, attempt });
+    }
+}
+
+fn verdict(status: u16) -> Verdict {
+    match status {
+        200..=299 => Verdict::Success,
+        429 => Verdict::Refused,
+        408 | 500..=599 => Verdict::Unavailable,
+        _ => Verdict::Final,
+    }
+}
+
+pub fn budget(id: &str, rules: &[&str], max_in_flight: Option<u64>) -> BudgetConfig {
+    let rules = rules
+        .iter()
+        .map(|rule| LimitRule::parse(rule, Algorithm::ArrivalLog).expect("rule"))
+        .collect();
+    BudgetConfig::new(
+        BudgetId::parse(id).expect("id"),
+        rules,
+        max_in_flight,
+        1_000,
+        Some(86_400_000),
+    )
+    .expect("budget")
+}
+
+pub fn bucket(id: &str, limit: u64, window_ms: u64) -> BudgetConfig {
+    let rule = LimitRule::new(limit, window_ms, Algorithm::TokenBucket).expect("rule");
+    BudgetConfig::new(
+        BudgetId::parse(id).expect("id"),
+        vec![rule],
+        None,
+        1_000,
+        None,
+    )
+    .expect("budget")
+}
+
+pub fn card(id: &str) -> Card {
+    Card {
+        id: JobId::parse(id).expect("id"),
+        budget: BudgetId::parse("api").expect("id"),
+        lane: Lane::Bulk,
+        key: None,
+        group: None,
+        principal: String::new(),
+        cost: 1,
+        repeat: Repeat::Always,
+        idempotency_key: Some(format!("key-{id}")),
+        not_before: None,
+        expires_at: None,
+        timeout_ms: 15_000,
+        created_at: Wall::from_millis(EPOCH),
+        size: 100,
+        ephemeral: false,
+    }
+}
+
+pub fn cards(prefix: &str, count: usize) -> Vec<Card> {
+    (0..count).map(|n| card(&format!("{prefix}{n}"))).collect()
+}
+
+pub trait CardExt {
+    fn key(self, key: &str) -> Card;
+    fn group(self, group: &str) -> Card;
+    fn lane(self, lane: Lane) -> Card;
+    fn cost(self, cost: u32) -> Card;
+    fn create(self) -> Card;
+    fn keyless(self) -> Card;
+}
+
+impl CardExt for Card {
+    fn key(mut self, key: &str) -> Card {
+        self.key = Some(OrderKey::parse(key).expect("key"));
+        self
+    }
+
+    fn group(mut self, group: &str) -> Card {
+        self.group = Some(GroupId::parse(group).expect("group"));
+        self
+    }
+
+    fn lane(mut self, lane: Lane) -> Card {
+        self.lane = lane;
+        self
+    }
+
+    fn cost(mut self, cost: u32) -> Card {
+        self.cost = cost;
+        self
+    }
+
+    fn create(mut self) -> Card {
+        self.repeat = Repeat::WithKey;
+        self
+    }
+
+    fn keyless(mut self) -> Card {
+        self.idempotency_key = None;
+        self
+    }
+}

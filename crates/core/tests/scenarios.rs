@@ -1,0 +1,664 @@
+//! What users of other libraries met, and what the scheduler must do, on a fake clock.
+
+mod kit;
+
+use kit::{CardExt, EPOCH, Script, World, bucket, budget, card, cards};
+use paceline_core::ids::{BudgetId, GroupId, JobId};
+use paceline_core::io::{Cause, Event, Filter, Force, Input, Refusal, Reply, Target};
+use paceline_core::job::{HoldCause, Lane, Reason, State};
+use paceline_core::time::{Now, Wall};
+
+fn job_id(id: &str) -> JobId {
+    JobId::parse(id).unwrap()
+}
+
+fn state(world: &World, id: &str) -> State {
+    world
+        .settled
+        .get(id)
+        .map(|(state, _, _)| *state)
+        .unwrap_or(State::Queued)
+}
+
+fn reason(world: &World, id: &str) -> Option<Reason> {
+    world
+        .settled
+        .get(id)
+        .and_then(|(_, outcome, _)| outcome.reason)
+}
+
+#[test]
+fn retries_spend_the_same_budget() {
+    let mut world = World::new(&["1/1s"], None);
+    for n in (0..10).step_by(2) {
+        world
+            .server
+            .scripts
+            .insert(format!("j{n}"), vec![Script::Status(503)]);
+    }
+
+    world.enqueue(cards("j", 10));
+    world.run(120_000);
+
+    let starts = world.server.starts();
+    assert_eq!(starts.len(), 15);
+    assert!(
+        starts.windows(2).all(|pair| pair[1] - pair[0] >= 1_000),
+        "{starts:?}"
+    );
+    assert_eq!(world.settled.len(), 10);
+}
+
+#[test]
+fn no_double_burst_at_a_boundary() {
+    let mut world = World::new(&["5/1s"], None);
+
+    world.at(999).enqueue(cards("j", 10));
+    world.run(10_000);
+
+    assert_eq!(
+        world
+            .server
+            .starts()
+            .iter()
+            .filter(|at| **at == 999)
+            .count(),
+        5
+    );
+    assert_eq!(world.server.max_seen(1_000), 5);
+}
+
+#[test]
+fn changing_limits_keeps_the_refill_alive() {
+    let mut world = World::with(bucket("api", 5, 5_000), 1);
+    world.enqueue(cards("first", 5));
+    world.run_until(20);
+
+    world.input(Input::Configure(vec![bucket("api", 5, 5_000)]));
+    world.enqueue(cards("j", 10));
+    world.run(60_000);
+
+    let last = *world.server.starts().last().unwrap();
+    assert!((9_000..=11_000).contains(&last), "{last}");
+    assert_eq!(world.settled.len(), 15);
+}
+
+#[test]
+fn a_heavy_job_is_not_starved() {
+    let mut world = World::with(bucket("api", 5, 5_000), 1);
+    for second in 0..20 {
+        world
+            .at(second * 1_000)
+            .enqueue(vec![card(&format!("light{second}"))]);
+        if second == 1 {
+            world.enqueue(vec![card("heavy").cost(5)]);
+        }
+    }
+    world.run(60_000);
+
+    let heavy = world
+        .server
+        .arrivals
+        .iter()
+        .find(|arrival| arrival.id == "heavy")
+        .unwrap();
+    assert!(heavy.started_at <= 11_000, "{}", heavy.started_at);
+}
+
+#[test]
+fn a_cost_that_can_never_fit_is_refused_at_once() {
+    let mut world = World::with(bucket("api", 5, 5_000), 1);
+
+    let request = world.enqueue(vec![card("a"), card("b").cost(6)]);
+
+    let refusal = Refusal::NeverFits {
+        index: 1,
+        cost: 6,
+        largest: 5,
+    };
+    assert_eq!(world.reply(request), Some(&Reply::Refused(refusal)));
+    assert!(world.disk.batches.is_empty());
+}
+
+#[test]
+fn one_refusal_stops_the_whole_budget() {
+    let mut world = World::new(&["10/1s"], None);
+    world
+        .server
+        .scripts
+        .insert("first".into(), vec![Script::RetryAfter(60_000)]);
+    world.enqueue(vec![card("first")]);
+    world.run_until(8);
+    world.run_until(10);
+    world.enqueue(cards("j", 20));
+    let refused_at = 10;
+    world.run_until(refused_at);
+
+    let views = world.core.jobs(
+        &Filter {
+            limit: 100,
+            ..Filter::default()
+        },
+        world.clock(),
+    );
+    let until = views
+        .iter()
+        .filter(|view| view.state == State::Queued)
+        .map(|view| view.until.unwrap())
+        .max()
+        .unwrap();
+    assert!(
+        views.iter().all(|view| view.cause == Some(Cause::Paused)),
+        "{views:?}"
+    );
+    world.run(200_000);
+
+    let starts = world.server.starts();
+    assert!(
+        starts[1..].iter().all(|at| *at >= refused_at + 60_000),
+        "{starts:?}"
+    );
+    assert!(until.as_millis() >= EPOCH + refused_at + 60_000);
+    assert_eq!(world.server.ids()[1], "first");
+    assert_eq!(world.settled.len(), 21);
+}
+
+#[test]
+fn parallel_refusals_do_not_retry_together() {
+    let run = || {
+        let mut world = World::new(&[], Some(50));
+        for n in 0..50 {
+            world
+                .server
+                .scripts
+                .insert(format!("j{n}"), vec![Script::Status(429)]);
+        }
+        world.enqueue(cards("j", 50));
+        world.run(60_000);
+        world.server.starts()[50..].to_vec()
+    };
+
+    let starts = run();
+
+    let first = starts[0];
+    let in_slice = |slice: u64| {
+        starts
+            .iter()
+            .filter(|at| (**at - first) / 100 == slice)
+            .count()
+    };
+    assert_eq!(starts.len(), 50);
+    assert!((0..40).map(in_slice).all(|count| count <= 12), "{starts:?}");
+    assert_eq!(starts, run());
+}
+
+#[test]
+fn only_what_is_safe_is_repeated() {
+    let mut world = World::new(&["10/1s"], None);
+    world
+        .server
+        .scripts
+        .insert("refused".into(), vec![Script::RetryAfter(1_000)]);
+    world
+        .server
+        .scripts
+        .insert("keyed".into(), vec![Script::Status(502)]);
+    world
+        .server
+        .scripts
+        .insert("keyless".into(), vec![Script::Status(502)]);
+
+    world.enqueue(vec![
+        card("keyless").create().keyless(),
+        card("keyed").create(),
+    ]);
+    world.run_until(1_500);
+    world.enqueue(vec![card("refused").create().keyless()]);
+    world.run(60_000);
+
+    let keys: Vec<_> = world
+        .server
+        .arrivals
+        .iter()
+        .filter(|arrival| arrival.id == "keyed")
+        .map(|a| a.key.clone())
+        .collect();
+    assert_eq!(keys, vec![Some("key-keyed".to_owned()); 2]);
+    assert_eq!(state(&world, "refused"), State::Done);
+    assert_eq!(reason(&world, "keyless"), Some(Reason::OutcomeUnknown));
+    assert_eq!(
+        world
+            .server
+            .ids()
+            .iter()
+            .filter(|id| **id == "keyless")
+            .count(),
+        1
+    );
+}
+
+#[test]
+fn a_crash_between_send_and_answer_loses_nothing() {
+    let mut world = World::new(&["10/1s"], None);
+    world.latency = Box::new(|| (50, 50));
+    world.enqueue(vec![card("a").create()]);
+    world.run_until(20);
+
+    world.crash_and_restart(vec![budget("api", &["10/1s"], None)]);
+    world.run(60_000);
+
+    let keys: Vec<_> = world
+        .server
+        .arrivals
+        .iter()
+        .map(|arrival| arrival.key.as_deref())
+        .collect();
+    assert_eq!(keys, [Some("key-a"), Some("key-a")]);
+    assert_eq!(state(&world, "a"), State::Done);
+    assert_eq!(world.disk.records.values().next().unwrap().attempt, 2);
+}
+
+#[test]
+fn an_unsafe_attempt_of_a_dead_owner_ends_as_unknown() {
+    let mut world = World::new(&["10/1s"], None);
+    world.latency = Box::new(|| (50, 50));
+    world.enqueue(vec![card("a").create().keyless()]);
+    world.run_until(20);
+
+    world.crash_and_restart(vec![budget("api", &["10/1s"], None)]);
+    world.run(60_000);
+
+    assert_eq!(reason(&world, "a"), Some(Reason::OutcomeUnknown));
+    assert_eq!(world.server.arrivals.len(), 1);
+}
+
+#[test]
+fn a_new_job_cannot_jump_the_queue_of_its_key() {
+    let mut world = World::new(&["10/1s"], None);
+    world
+        .server
+        .scripts
+        .insert("a".into(), vec![Script::Status(503), Script::Status(503)]);
+    world.enqueue(vec![card("a").key("order:7"), card("b").key("order:7")]);
+    world.run_until(30);
+
+    world.enqueue(vec![card("c").key("order:7").lane(Lane::Interactive)]);
+    world.run(60_000);
+
+    assert_eq!(world.server.ids(), ["a", "a", "a", "b", "c"]);
+}
+
+#[test]
+fn a_start_up_replays_once() {
+    let mut world = World::new(&["10/1s"], None);
+    world.request(|request| Input::Hold {
+        request: Some(request),
+        budget: None,
+        cause: HoldCause::User,
+    });
+    world.enqueue(cards("j", 3));
+    world.run_until(10);
+
+    world.crash_and_restart(vec![budget("api", &["10/1s"], None)]);
+    world.input(Input::Configure(vec![budget("api", &["10/1s"], None)]));
+    world.request(|request| Input::Resume {
+        request,
+        budget: None,
+    });
+    world.run(60_000);
+
+    assert_eq!(world.server.arrivals.len(), 3);
+}
+
+#[test]
+fn cancel_settles_every_waiting_job_and_lets_the_live_one_end() {
+    let mut world = World::new(&[], Some(1));
+    let group = GroupId::parse("g").unwrap();
+    world.enqueue(
+        cards("j", 21)
+            .into_iter()
+            .map(|card| card.group("g"))
+            .collect(),
+    );
+    world.run_until(5);
+
+    let target = Target::Group(group);
+    let request = world.request(|request| Input::Cancel {
+        request: Some(request),
+        target,
+        reason: Reason::Cancelled,
+    });
+    world.run_until(5);
+
+    assert_eq!(
+        world.reply(request),
+        Some(&Reply::Cancelled {
+            cancelled: 20,
+            already_sent: 1
+        })
+    );
+    assert_eq!(world.settled.len(), 20);
+    world.run(10_000);
+    assert_eq!(state(&world, "j0"), State::Done);
+    assert_eq!(
+        world.groups_settled,
+        vec![(GroupId::parse("g").unwrap(), 1, 0, 20)]
+    );
+}
+
+#[test]
+fn a_pause_survives_a_restart() {
+    let mut world = World::new(&["10/1s"], None);
+    world
+        .server
+        .scripts
+        .insert("j0".into(), vec![Script::RetryAfter(30_000)]);
+    world.enqueue(cards("j", 1));
+    world.run_until(100);
+
+    world.crash_and_restart(vec![budget("api", &["10/1s"], None)]);
+    world.enqueue(cards("k", 5));
+    world.run(120_000);
+
+    assert!(
+        world.server.starts()[1..].iter().all(|at| *at >= 30_010),
+        "{:?}",
+        world.server.starts()
+    );
+}
+
+#[test]
+fn a_new_owner_counts_what_the_old_one_sent() {
+    let mut world = World::new(&["10/10s"], None);
+    world.enqueue(cards("j", 10));
+    world.run_until(1_000);
+
+    world.crash_and_restart(vec![budget("api", &["10/10s"], None)]);
+    world.enqueue(cards("k", 10));
+    world.run(60_000);
+
+    assert_eq!(world.server.max_seen(10_000), 10);
+    assert_eq!(world.settled.len(), 20);
+}
+
+#[test]
+fn the_same_name_twice_is_the_same_job() {
+    let mut world = World::new(&["10/1s"], None);
+    world.enqueue(vec![card("a"), card("a")]);
+    world.run_until(2_000);
+
+    let request = world.enqueue(vec![card("a")]);
+    world.run(10_000);
+
+    assert_eq!(world.server.arrivals.len(), 1);
+    let Some(Reply::Accepted { jobs }) = world.reply(request) else {
+        panic!("accepted")
+    };
+    assert_eq!(jobs[0].1, State::Done);
+}
+
+#[test]
+fn a_failed_job_can_be_sent_again_with_a_new_key() {
+    let mut world = World::new(&["10/1s"], None);
+    world
+        .server
+        .scripts
+        .insert("a".into(), vec![Script::Status(400)]);
+    world.enqueue(vec![card("a").group("g")]);
+    world.run_until(1_000);
+    assert_eq!(reason(&world, "a"), Some(Reason::Http));
+
+    let target = Target::Jobs(vec![job_id("a")]);
+    let request = world.request(|request| Input::Retry {
+        request,
+        target,
+        force: Force::No,
+    });
+    world.run(60_000);
+
+    assert_eq!(
+        world.reply(request),
+        Some(&Reply::Retried {
+            retried: 1,
+            needs_force: 0
+        })
+    );
+    assert_eq!(world.server.arrivals[1].key.as_deref(), Some("key-a.1"));
+    assert_eq!(world.groups_settled.last().unwrap().1, 1);
+}
+
+#[test]
+fn an_unknown_outcome_is_repeated_only_by_force() {
+    let mut world = World::new(&["10/1s"], None);
+    world
+        .server
+        .scripts
+        .insert("a".into(), vec![Script::Status(502)]);
+    world.enqueue(vec![card("a").create().keyless()]);
+    world.run_until(1_000);
+
+    let target = || Target::Jobs(vec![job_id("a")]);
+    let refused = world.request(|request| Input::Retry {
+        request,
+        target: target(),
+        force: Force::No,
+    });
+    world.run_until(1_100);
+    let forced = world.request(|request| Input::Retry {
+        request,
+        target: target(),
+        force: Force::Yes,
+    });
+    world.run(60_000);
+
+    assert_eq!(
+        world.reply(refused),
+        Some(&Reply::Retried {
+            retried: 0,
+            needs_force: 1
+        })
+    );
+    assert_eq!(
+        world.reply(forced),
+        Some(&Reply::Retried {
+            retried: 1,
+            needs_force: 0
+        })
+    );
+    assert_eq!(state(&world, "a"), State::Done);
+}
+
+#[test]
+fn a_job_that_waits_too_long_expires() {
+    let mut world = World::new(&["1/10s"], None);
+    let mut late = card("late");
+    late.expires_at = Some(Wall::from_millis(EPOCH + 5_000));
+    world.enqueue(vec![card("first"), late]);
+
+    world.run(60_000);
+
+    assert_eq!(reason(&world, "late"), Some(Reason::Expired));
+    assert_eq!(world.settled["late"].2, 5_000);
+    assert_eq!(world.server.arrivals.len(), 1);
+}
+
+#[test]
+fn attempts_are_capped() {
+    let mut world = World::new(&["10/1s"], None);
+    world
+        .server
+        .scripts
+        .insert("a".into(), vec![Script::Status(503); 20]);
+
+    world.enqueue(vec![card("a")]);
+    world.run(300_000);
+
+    assert_eq!(world.server.arrivals.len(), 5);
+    assert_eq!(reason(&world, "a"), Some(Reason::RetriesExhausted));
+}
+
+#[test]
+fn a_lost_answer_times_out_and_keeps_its_slot() {
+    let mut world = World::new(&["1/1s"], None);
+    world.server.scripts.insert("a".into(), vec![Script::Lost]);
+
+    world.enqueue(vec![card("a"), card("b")]);
+    world.run(60_000);
+
+    let starts = world.server.starts();
+    assert!(starts[1] >= 16_000, "{starts:?}");
+    assert_eq!(world.settled.len(), 2);
+}
+
+#[test]
+fn an_interactive_edit_takes_the_next_slot_of_a_bulk() {
+    let mut world = World::new(&["10/1s"], None);
+    world.enqueue(
+        (0..2_000)
+            .map(|n| card(&format!("b{n}")).key(&format!("contact:{n}")))
+            .collect(),
+    );
+    world.run_until(5_050);
+
+    world.enqueue(vec![card("edit").key("other").lane(Lane::Interactive)]);
+    let before = world.server.arrivals.len();
+    world.run_until(7_000);
+
+    assert_eq!(world.server.ids()[before], "edit");
+}
+
+#[test]
+fn an_edit_lends_its_lane_to_the_jobs_before_it() {
+    let mut world = World::new(&["10/1s"], None);
+    world.enqueue(
+        (0..2_000)
+            .map(|n| card(&format!("b{n}")).key(&format!("contact:{n}")))
+            .collect(),
+    );
+    world.run_until(5_050);
+
+    world.enqueue(vec![
+        card("edit").key("contact:1999").lane(Lane::Interactive),
+    ]);
+    let before = world.server.arrivals.len();
+    world.run_until(8_000);
+
+    let next = &world.server.ids()[before..];
+    assert_eq!((next[0], next[10]), ("b1999", "edit"), "{next:?}");
+}
+
+#[test]
+fn a_hold_stops_starts_and_is_seen() {
+    let mut world = World::new(&["10/1s"], None);
+    let budget_id = BudgetId::parse("api").unwrap();
+    let id = Some(budget_id.clone());
+    world.request(|request| Input::Hold {
+        request: Some(request),
+        budget: id,
+        cause: HoldCause::User,
+    });
+    world.enqueue(cards("j", 3));
+    world.run_until(5_000);
+
+    let snapshot = world.core.snapshot(world.clock());
+    assert!(world.server.arrivals.is_empty());
+    assert_eq!(snapshot.eta_ms, None);
+    assert_eq!(snapshot.budgets[&budget_id].holds, [HoldCause::User]);
+    assert_eq!(world.core.poll_timeout(), None);
+
+    world.request(|request| Input::Resume {
+        request,
+        budget: Some(budget_id),
+    });
+    world.run(60_000);
+    assert_eq!(world.settled.len(), 3);
+}
+
+#[test]
+fn a_full_disk_refuses_the_new_and_keeps_the_old() {
+    let mut core = paceline_core::Core::new(1, paceline_core::scheduler::Bounds::default());
+    let now = Now::from_millis(0, EPOCH);
+    core.handle(Input::Configure(vec![budget("api", &["1/1s"], None)]), now)
+        .unwrap();
+    let request = paceline_core::ids::RequestId(1);
+    core.handle(
+        Input::Enqueue {
+            request,
+            cards: cards("j", 2),
+        },
+        now,
+    )
+    .unwrap();
+    let Some(paceline_core::io::Effect::Commit { commit, .. }) = core.poll_effect() else {
+        panic!("a commit")
+    };
+    assert_eq!(core.poll_effect(), None);
+
+    core.handle(
+        Input::CommitFailed(commit, paceline_core::io::CommitFailure::Full),
+        now,
+    )
+    .unwrap();
+
+    let reply = Reply::Refused(Refusal::StorageFull);
+    assert_eq!(
+        core.poll_effect(),
+        Some(paceline_core::io::Effect::Reply { request, reply })
+    );
+    assert_eq!(core.snapshot(now).counts, [0; 6]);
+}
+
+#[test]
+fn an_input_before_the_drain_is_a_misuse() {
+    let mut core = paceline_core::Core::new(1, paceline_core::scheduler::Bounds::default());
+    let now = Now::from_millis(0, EPOCH);
+    core.handle(Input::Configure(vec![budget("api", &["1/1s"], None)]), now)
+        .unwrap();
+    core.handle(
+        Input::Enqueue {
+            request: paceline_core::ids::RequestId(1),
+            cards: cards("j", 2),
+        },
+        now,
+    )
+    .unwrap();
+
+    assert!(core.handle(Input::Wake, now).is_err());
+}
+
+#[test]
+fn settled_batches_go_and_their_names_stay_known() {
+    let mut world = World::new(&["10/1s"], None);
+    world.enqueue(cards("old", 3));
+    world.run(10_000);
+    world.now = 2 * 3_600_000;
+    world.enqueue(cards("new", 1));
+    world.run(3 * 3_600_000);
+
+    let again = world.enqueue(cards("old", 1));
+    world.run(3 * 3_600_000);
+
+    assert_eq!(world.disk.batches.len(), 1);
+    assert!(matches!(world.reply(again), Some(Reply::Accepted { .. })));
+    assert_eq!(world.server.arrivals.len(), 4);
+}
+
+#[test]
+fn the_refused_event_tells_what_both_sides_said() {
+    let mut world = World::new(&["10/1s"], None);
+    world.server.limit = Some((2, 1_000));
+    world.enqueue(cards("j", 3));
+    world.run(60_000);
+
+    let refused = world.events.iter().find_map(|(_, event)| match event {
+        Event::Refused {
+            status,
+            believed_free,
+            retry_after_ms,
+            ..
+        } => Some((*status, *believed_free, *retry_after_ms)),
+        _ => None,
+    });
+    assert_eq!(refused, Some((429, 7, Some(1_000))));
+    assert_eq!(world.settled.len(), 3);
+}
