@@ -19,6 +19,7 @@ export class Banner {
   #queue; #book;
   /** @type {View | null} */ #view = null;
   #icon = "";
+  #holdIcon = "";
   #spoken = "";
   /** @type {ReturnType<typeof setInterval> | undefined} */ #ticking;
 
@@ -37,14 +38,23 @@ export class Banner {
     for (const kind of /** @type {const} */ (["waiting", "sending", "saved", "failed"])) setText(el(`count-${kind}`, HTMLElement), count(view[kind]));
     el("counts", HTMLElement).dataset["failed"] = String(view.failed > 0);
     const live = view.waiting + view.sending;
-    setText(this.#hold, view.held.length > 0 ? "Resume" : "Hold");
-    this.#hold.classList.toggle("primary", view.held.length > 0);
-    this.#hold.disabled = false;
+    this.#showHold(view.held.length > 0);
     this.#cancel.disabled = live === 0;
-    this.#retry.hidden = view.failed === 0;
-    setText(this.#retry, `Retry ${count(view.failed)} failed`);
+    // One bulk change that owns every failure has its own button for them.
+    this.#retry.hidden = view.failed === 0 || view.groups.some((group) => group.failed === view.failed);
+    setText(el("retry-text", HTMLElement), `Retry ${count(view.failed)} failed`);
     this.#say();
     this.#tick(view.pausedUntil !== null && view.pausedUntil > Date.now());
+  }
+
+  /** @param {boolean} held */
+  #showHold(held) {
+    const sign = held ? "play" : "pause";
+    if (this.#holdIcon !== sign) el("hold-icon", HTMLElement).replaceChildren(icon(sign));
+    this.#holdIcon = sign;
+    setText(el("hold-text", HTMLElement), held ? "Resume" : "Hold");
+    this.#hold.classList.toggle("primary", held);
+    this.#hold.disabled = false;
   }
 
   #say() {
@@ -86,21 +96,21 @@ export class Banner {
       yes: "Cancel them", no: "Keep going",
     });
     if (!sure) return;
-    const groups = view.groups.filter((group) => group.waiting + group.sending > 0).map((group) => group.id);
+    const groups = view.groups.filter((group) => group.waiting + group.sending > 0).map((group) => ({ group: group.id }));
     const singles = this.#book.live().filter((change) => change.group === null).map((change) => change.id);
     await attempt(async () => {
       let cancelled = 0;
-      for (const target of [...groups, ...singles]) cancelled += (await this.#queue.cancel(target)).cancelled ?? 0;
-      this.#book.learn(this.#book.live().filter((change) => change.state === "queued").map((change) => ({ ...change, state: "cancelled" })));
+      for (const target of singles.length > 0 ? [...groups, singles] : groups) cancelled += (await this.#queue.cancel(target)).cancelled;
+      this.#book.cancelled();
       toast(`${plural(cancelled, "change")} cancelled.`);
     });
   }
 
   async #retryAll() {
-    const groups = (this.#view?.groups ?? []).filter((group) => group.failed > 0).map((group) => group.id);
-    const singles = this.#book.failed().filter((change) => change.group === null || !groups.includes(change.group)).map((change) => change.id);
+    const groups = (this.#view?.groups ?? []).filter((group) => group.failed > 0).map((group) => ({ group: group.id }));
+    const singles = this.#book.failed().filter((change) => change.group === null).map((change) => change.id);
     await attempt(async () => {
-      for (const target of [...groups, ...singles]) await this.#queue.retry(target);
+      for (const target of singles.length > 0 ? [...groups, singles] : groups) await this.#queue.retry(target);
       this.#book.retried();
     });
   }

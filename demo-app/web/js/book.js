@@ -70,6 +70,12 @@ export class Book extends EventTarget {
     return [...this.#changes.values()].filter((change) => change.state === "failed");
   }
 
+  /** Waiting changes that are called off. @param {string} [group] only those of one group */
+  cancelled(group) {
+    const off = this.live(group).filter((change) => change.state !== "sending");
+    this.learn(off.map((change) => ({ ...change, state: "cancelled" })));
+  }
+
   /** Failed changes that are tried again. @param {string} [group] only those of one group */
   retried(group) {
     const again = this.failed().filter((change) => group === undefined || change.group === group);
@@ -147,6 +153,7 @@ export class Book extends EventTarget {
   #update(known, job) {
     if (known.state === "done" || known.state === "cancelled") return false;
     if (known.state === "sending" && job.state === "queued" && performance.now() - known.at < 50) return false;
+    known.cursor ??= job.cursor;
     if (known.state === job.state && known.code === job.code && known.until === job.until) return false;
     Object.assign(known, { state: job.state, code: job.code, status: job.status, until: job.until, at: performance.now() });
     if (Object.keys(known.patch).length === 0) known.patch = job.patch;

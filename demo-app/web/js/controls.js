@@ -153,7 +153,6 @@ export class Controls {
     setText(el("told-limit", HTMLElement), rate(told.limit, told.windowMs));
     setText(el("told-more", HTMLElement), `, ${told.maxInFlight} at once`);
     if (!rule) return;
-    this.#panel.showLimit(rule.limit, rule.window_ms);
     const same = rule.limit === told.limit && rule.window_ms === told.windowMs && (this.#rules.max_in_flight ?? DEFAULT_TOLD.maxInFlight) >= told.maxInFlight;
     const note = el("told-differs", HTMLParagraphElement);
     note.hidden = same;

@@ -14,6 +14,13 @@ export function listen(grid, selection, editor, retry) {
     if (editor.open || !(event.target instanceof Element) || !grid.locate(event.target)) return;
     if (onKey(event, grid, selection, editor)) event.preventDefault();
   });
+  root.addEventListener("focusin", (event) => {
+    const at = event.target instanceof Element ? grid.locate(event.target) : null;
+    if (at) grid.activate(at.row.index, at.column);
+  });
+  /** The cell that had the focus before a finger came down: a second tap on it edits. @type {Element | null} */
+  let before = null;
+  root.addEventListener("pointerdown", () => { before = document.activeElement; }, { capture: true });
   root.addEventListener("click", (event) => {
     if (!(event.target instanceof Element)) return;
     const again = event.target.closest("[data-retry]");
@@ -29,7 +36,9 @@ export function listen(grid, selection, editor, retry) {
       selection.rangeTo(at.row.contact, grid.order);
       grid.focus(at.row.index, at.column);
     } else {
+      const isSecondTap = event instanceof PointerEvent && event.pointerType === "touch" && before === at.row.target(at.column);
       grid.focus(at.row.index, at.column);
+      if (isSecondTap) editor.start(at.row, at.column);
     }
   });
   root.addEventListener("dblclick", (event) => {

@@ -108,7 +108,7 @@ export class Grid extends EventTarget {
     COLUMNS.forEach((column, i) => {
       const cell = h("div", { role: "columnheader", class: `cell cell-${column}`, "aria-colindex": String(i + 1) });
       if (column === "select") cell.append(this.#selectAll);
-      else cell.textContent = HEADS[column];
+      else cell.textContent = HEADS[column] ?? "";
       head.append(cell);
     });
     el("grid-head", HTMLDivElement).append(head);

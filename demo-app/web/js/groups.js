@@ -71,7 +71,7 @@ export class Groups {
     const element = h("li", { class: "group" }, h("div", { class: "group-head" }, label, text), bar, h("div", { class: "group-actions" }, retry, cancel, dismiss));
     cancel.addEventListener("click", () => void this.#cancel(id));
     retry.addEventListener("click", () => void attempt(async () => {
-      await this.#queue.retry(id);
+      await this.#queue.retry({ group: id });
       this.#book.retried(id);
     }));
     dismiss.addEventListener("click", () => this.#dismiss(id));
@@ -91,8 +91,8 @@ export class Groups {
     });
     if (!sure) return;
     await attempt(async () => {
-      const { cancelled = 0, alreadySent = 0 } = await this.#queue.cancel(id);
-      this.#book.learn(this.#book.live(id).filter((change) => change.state === "queued").map((change) => ({ ...change, state: "cancelled" })));
+      const { cancelled, alreadySent } = await this.#queue.cancel({ group: id });
+      this.#book.cancelled(id);
       toast(`${plural(cancelled, "change")} cancelled${alreadySent > 0 ? `, ${count(alreadySent)} already on the way` : ""}.`);
     });
   }

@@ -36,7 +36,7 @@ function shownPeople() {
   return everyone.filter((id) => {
     const state = show.value === "all" ? null : book.chip(id)?.state;
     if (show.value === "failed" && state !== "failed") return false;
-    if (show.value === "changing" && state !== "waiting" && state !== "sending" && state !== "retrying") return false;
+    if (show.value === "changing" && (!state || state === "failed")) return false;
     if (words.length === 0) return true;
     const text = FIELDS.map(({ field }) => book.value(id, field)).join(" ").toLowerCase();
     return words.every((word) => text.includes(word));
@@ -72,7 +72,7 @@ async function start() {
   const sync = new Sync(opened, book, () => grid.visible());
   const controls = new Controls(opened, panel);
   const retry = (/** @type {string} */ id) => void attempt(async () => {
-    await opened.retry(id);
+    await opened.retry([id]);
     book.settle(id, { state: "queued", code: null, status: null });
   });
   const editor = new Editor(grid, book, (contact, field, value) => edit(contact, field, value));
@@ -93,6 +93,7 @@ async function start() {
     if (!owner) return;
     const { group, jobs, accepted } = opened.changeOwner(people, owner);
     selection.none();
+    grid.focus(grid.active.index, grid.active.column);
     panel.wake();
     await attempt(async () => {
       await sync.follow(jobs, accepted);
@@ -107,8 +108,9 @@ async function start() {
     });
     if (!sure) return;
     await attempt(async () => {
-      for (const group of view?.groups ?? []) if (group.waiting + group.sending > 0) await opened.cancel(group.id);
-      for (const change of book.live()) if (change.group === null) await opened.cancel(change.id).catch(() => null);
+      for (const group of view?.groups ?? []) if (group.waiting + group.sending > 0) await opened.cancel({ group: group.id });
+      const singles = book.live().filter((change) => change.group === null).map((change) => change.id);
+      if (singles.length > 0) await opened.cancel(singles);
       await opened.clear();
       await resetAccount();
       panel.reset();
@@ -124,8 +126,13 @@ async function start() {
     grid.focus(grid.active.index, grid.active.column);
   });
   el("start-over", HTMLButtonElement).addEventListener("click", () => void startOver());
-  book.addEventListener("change", () => { if (show.value !== "all" && !editor.open) refilter(); });
-  setInterval(() => book.sweep(), 1000);
+  let stale = false;
+  book.addEventListener("change", () => { stale = true; });
+  setInterval(() => {
+    book.sweep();
+    if (stale && show.value !== "all" && !editor.open) refilter();
+    stale = false;
+  }, 1000);
 
   opened.watch((next) => {
     view = next;
@@ -135,7 +142,7 @@ async function start() {
     if (next.host) showHost(next.host);
   });
   const info = await opened.ready();
-  showHost({ kind: info?.host?.kind ?? info?.host ?? "unknown", durable: info?.durable !== false });
+  showHost({ kind: info?.host ?? "unknown", durable: info?.durable !== false });
   showSelection();
   await Promise.all([sync.rebuild(), serverReady.then(() => controls.load())]);
 }
@@ -144,7 +151,8 @@ async function start() {
 function showHost(host) {
   const names = { "shared-worker": "Shared worker", "service-worker": "Service worker", "leader-tab": "Leader tab", memory: "This tab only" };
   const name = names[/** @type {keyof typeof names} */ (host.kind)] ?? host.kind;
-  setText(el("host-text", HTMLElement), `${name} · ${host.durable ? "kept over reloads" : "not kept over reloads"}`);
+  setText(el("host-text", HTMLElement), name);
+  setText(el("host-more", HTMLElement), host.durable ? "· kept over reloads" : "· not kept over reloads");
   el("host", HTMLElement).dataset["state"] = host.durable ? "ok" : "weak";
 }
 

@@ -5,7 +5,7 @@
  */
 
 export const API = `${location.origin}/strict/demo/api`;
-export const PAGE = 500;
+const PAGE = 1000;
 const BUDGET = "crm";
 const TOLD_KEY = "fairwind.told";
 /** @type {Told} */
@@ -81,17 +81,14 @@ export function toJob(raw) {
   if (!raw?.id || !STATES.includes(raw.state) || !Number.isInteger(contact)) return null;
   return {
     id: raw.id, state: raw.state, contact, group: raw.group ?? null, patch: raw.meta?.patch ?? {},
-    code: raw.failure?.code ?? raw.code ?? null, status: raw.failure?.status ?? raw.status ?? null, until: numberOrNull(raw.until),
+    code: raw.failure?.code ?? null, status: raw.failure?.status ?? null, until: numberOrNull(raw.until), cursor: numberOrNull(raw.cursor),
   };
 }
 
 /** @param {any} client what `connect` gave */
 export function wrap(client) {
   /** @param {Record<string, unknown>} filter @returns {Promise<Job[]>} */
-  const jobs = async (filter) => {
-    const found = await client.jobs(filter);
-    return /** @type {any[]} */ (found?.jobs ?? found ?? []).map(toJob).filter((job) => job !== null);
-  };
+  const jobs = async (filter) => Array.from(await client.jobs(filter), toJob).filter((job) => job !== null);
   /** @param {number} contact @param {Patch} patch */
   const request = (contact, patch) => ({
     id: makeId(), method: "PATCH", url: `${API}/contacts/${contact}`, body: patch, key: `contact:${contact}`, meta: { contact, patch },
@@ -102,18 +99,18 @@ export function wrap(client) {
     ready: () => Promise.resolve(client.ready),
     jobs,
 
-    /** Every job of one filter, page by page. @param {Record<string, unknown>} filter */
-    async *pages(filter) {
-      /** @type {string | undefined} */
-      let after;
+    /**
+     * Every job of one filter, page by page, up to a place in the queue's order if one is given.
+     * @param {Record<string, unknown>} filter @param {number} [last]
+     */
+    async *pages(filter, last = Infinity) {
+      let after = filter["after"];
       for (;;) {
-        const found = await client.jobs({ ...filter, limit: PAGE, ...(after ? { after } : {}) });
-        /** @type {any[]} */
-        const page = found?.jobs ?? found ?? [];
-        yield page.map(toJob).filter((job) => job !== null);
-        const last = page.at(-1)?.id;
-        if (page.length < PAGE || !last || last === after) return;
-        after = last;
+        const limit = Number.isFinite(last) && typeof after === "number" ? Math.max(1, Math.min(PAGE, last - after)) : PAGE;
+        const found = await client.jobs({ ...filter, limit, ...(after === undefined ? {} : { after }) });
+        yield /** @type {Job[]} */ (Array.from(found, toJob).filter((job) => job !== null));
+        if (typeof found.next !== "number" || found.next === after || found.length < limit || found.next >= last) return;
+        after = found.next;
       }
     },
 
@@ -142,10 +139,10 @@ export function wrap(client) {
       };
     },
 
-    /** @param {string} jobOrGroup @returns {Promise<{ cancelled?: number, alreadySent?: number }>} */
-    cancel: async (jobOrGroup) => (await client.cancel(jobOrGroup)) ?? {},
-    /** @param {string} jobOrGroup @param {boolean} [force] */
-    retry: (jobOrGroup, force) => client.retry(jobOrGroup, force ? { force: true } : undefined),
+    /** @param {Target} target @returns {Promise<{ cancelled: number, alreadySent: number }>} */
+    cancel: (target) => client.cancel(target),
+    /** @param {Target} target @returns {Promise<{ retried: number, needsForce: number }>} */
+    retry: (target) => client.retry(target),
     hold: () => client.hold(BUDGET),
     resume: () => client.resume(BUDGET),
 
@@ -160,9 +157,11 @@ export function wrap(client) {
   };
 }
 
+/** @typedef {{ group: string } | string[]} Target a bulk change, or single ones by id */
+
 /** @param {string} id */
 function base(id) {
-  return { id, state: "queued", group: null, code: null, status: null, until: null };
+  return { id, state: "queued", group: null, code: null, status: null, until: null, cursor: null };
 }
 
 /** @typedef {ReturnType<typeof wrap>} Queue */

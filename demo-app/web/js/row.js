@@ -18,7 +18,7 @@ const CHIPS = {
   sending: { icon: "send", text: "Sending" },
   retrying: { icon: "retry", text: "Retrying" },
   saved: { icon: "check", text: "Saved" },
-  failed: { icon: "fail", text: "Not saved" },
+  failed: { icon: "fail", text: "Failed" },
 };
 
 export class Row {

@@ -35,11 +35,6 @@ export class ServerPanel {
     next();
   }
 
-  /** @param {number} limit @param {number} windowMs */
-  showLimit(limit, windowMs) {
-    this.#plot.setLimit((limit * 1000) / windowMs);
-  }
-
   /** Something is about to happen: look often again. */
   wake() {
     this.#quiet = 0;
@@ -72,7 +67,7 @@ export class ServerPanel {
     this.#plot.setClock(report.nowMs || (report.requests.at(-1)?.at_ms ?? 0));
     for (const seen of report.requests) {
       if (seen.method === "OPTIONS") continue;
-      this.#plot.add(seen.at_ms, seen.status === 429);
+      this.#plot.add(seen.at_ms, seen.rule !== undefined || seen.status === 429);
       const done = carriedOut(seen);
       if (done) this.#book.serve(done.contact, done.patch);
     }
@@ -85,14 +80,16 @@ export class ServerPanel {
     /** @param {string} id @param {string} text */
     const put = (id, text) => setText(el(id, HTMLElement), text);
     const [rule] = report.windows;
+    if (rule) this.#plot.setLimit((rule.limit * 1000) / rule.window_ms);
     put("total-accepted", count(report.accepted));
     put("total-refused", count(report.rejected));
     put("total-applied", count(report.applied));
     put("total-duplicated", count(report.duplicated));
     put("total-flight", count(report.maxInFlight));
+    if (rule) put("total-window-label", `Most in ${rule.window_ms % 1000 === 0 ? `${rule.window_ms / 1000} s` : `${rule.window_ms} ms`}`);
     put("total-window", rule ? `${count(rule.max_seen)} of ${count(rule.allowed ?? rule.limit)}` : "0");
     const { taken, refused } = this.#plot.latest();
-    put("server-glance", `${count(taken + refused)} a second · ${count(report.rejected)} refused`);
+    put("server-glance", `${count(taken + refused)}/s · ${count(report.rejected)} refused`);
   }
 
   /** On a phone the panel is a drawer; on a desk it is always open. */

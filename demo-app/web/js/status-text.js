@@ -1,5 +1,5 @@
 /**
- * What the banner says about the queue, in one title and one line. Pure: a view and an instant in, words out.
+ * What the banner says about the queue, in one title and one line. A view and an instant in, words out.
  * @import { View } from "./types.js"
  */
 import { count, countdown, duration, plural } from "./format.js";
@@ -10,20 +10,22 @@ import { count, countdown, duration, plural } from "./format.js";
 const HOLDS = {
   user: ["On hold", "Nothing is sent until you resume."],
   app: ["On hold", "The app holds the queue."],
-  offline: ["You are offline", "Nothing is lost: sending goes on when the connection is back."],
-  credentials: ["Waiting for a sign-in", "Changes are kept and sent after you sign in again."],
-  refusing: ["The server keeps refusing", "Sending has stopped. Resume sends one request to see whether it takes them again."],
-  "retry-budget": ["Too many tries are failing", "Sending has stopped so as not to make it worse. Resume goes on."],
+  offline: ["You are offline", "Sending goes on when the connection is back."],
+  credentials: ["Waiting for a sign-in", "Sending goes on after you sign in again."],
+  refusing: ["The server keeps refusing", "Resume sends one request, to see."],
+  "retry-budget": ["Too many tries are failing", "Sending has stopped so as not to make it worse."],
   storage: ["This device cannot store changes", "Sending has stopped until there is room again."],
 };
+const EDIT = matchMedia("(pointer: coarse)").matches ? "tap a cell twice" : "press Enter on a cell";
+const HOLD_ORDER = ["offline", "credentials", "storage", "refusing", "retry-budget", "app", "user"];
 
 /** @param {View} view @param {number} now epoch ms @returns {Status} */
 export function describe(view, now) {
   const live = view.waiting + view.sending;
-  const kept = live > 0 ? ` ${plural(live, "change")} waiting, time left unknown while on hold.` : "";
-  const [hold] = ["offline", "credentials", "storage", "refusing", "retry-budget", "app", "user"].filter((cause) => view.held.includes(cause)).concat(view.held);
+  const hold = HOLD_ORDER.find((cause) => view.held.includes(cause)) ?? view.held[0];
   if (hold) {
     const [title, detail] = HOLDS[hold] ?? ["On hold", "Nothing is sent."];
+    const kept = live > 0 ? ` ${plural(live, "change")} waiting, time left unknown.` : "";
     return { tone: "held", icon: hold === "offline" ? "offline" : "pause", title, detail: detail + kept, spoken: `${title}. ${detail}` };
   }
   if (view.pausedUntil !== null && view.pausedUntil > now && live > 0) return paused(view, view.pausedUntil - now);
@@ -36,7 +38,7 @@ export function describe(view, now) {
     const title = "All changes saved";
     return { tone: "done", icon: "check", title, detail: `${plural(view.saved, "change")} reached the server.`, spoken: title };
   }
-  return { tone: "idle", icon: "check", title: "No changes waiting", detail: "Select people and change their owner, or press Enter on a cell to edit it.", spoken: "" };
+  return { tone: "idle", icon: "check", title: "No changes waiting", detail: `Select people and change their owner, or ${EDIT} to edit it.`, spoken: "" };
 }
 
 /** @param {View} view @param {number} left */

@@ -1,14 +1,18 @@
 /**
- * Keeps the book in step with the queue: own jobs by their `settled` events, the jobs of other tabs and of earlier page
- * loads by asking. It asks in proportion: the few that are sending or retrying at most twice a second, the visible rows
- * with them, and whole groups only when the counts show that something was missed.
+ * Keeps the book in step with the queue. Jobs that this page handed in tell their end by `settled`; those of other tabs and
+ * of earlier page loads are asked for, in proportion: what is sending or retrying at most twice a second, the visible rows
+ * with it, and everything only when the counts show that something was missed.
  * @import { Queue } from "./queue.js"
- * @import { Book } from "./book.js"
- * @import { Job, View } from "./types.js"
+ * @import { Book, Change } from "./book.js"
+ * @import { Job, JobState, View } from "./types.js"
  */
 const TICK_MS = 500;
 const FULL_MS = 4000;
-const VISIBLE = 40;
+/** Jobs of one group that lie at most so far apart are asked for together. */
+const GAP = 100;
+const SINGLES = 50;
+/** @type {readonly JobState[]} */
+const OPEN = ["queued", "sending", "retry-wait"];
 
 export class Sync {
   #queue; #book; #visible;
@@ -17,7 +21,8 @@ export class Sync {
   #again = false;
   #fullAt = 0;
   #failed = 0;
-  /** @type {Set<string>} ids that the queue has not accepted yet, and so cannot know */ #early = new Set();
+  /** @type {Set<string>} handed in by this page: their end is told */ #own = new Set();
+  /** @type {Set<string>} not accepted yet, so the queue cannot know them */ #early = new Set();
 
   /** @param {Queue} queue @param {Book} book @param {() => number[]} visible the people on screen */
   constructor(queue, book, visible) {
@@ -25,33 +30,36 @@ export class Sync {
     this.#book = book;
     this.#visible = visible;
     queue.on("settled", (detail) => {
-      const state = detail.state ?? detail.outcome;
-      if (detail.id && state) book.settle(detail.id, { state, code: detail.code ?? detail.failure?.code ?? null, status: detail.status ?? detail.failure?.status ?? null });
+      this.#own.delete(detail.id);
+      book.settle(detail.id, { state: detail.state, code: detail.code ?? null, status: detail.status ?? null });
     });
   }
 
   /** What an earlier page load, or another tab, left under way. */
   async rebuild() {
-    for (const state of ["queued", "sending", "retry-wait", "failed"]) {
+    for (const state of /** @type {JobState[]} */ ([...OPEN, "failed"])) {
       for await (const page of this.#queue.pages({ state })) this.#book.learn(page);
     }
   }
 
   /**
-   * Shows new jobs at once, and takes them back as failed if the queue does not accept them.
+   * Shows new jobs at once, and as failed if the queue does not accept them.
    * @param {Job[]} jobs @param {Promise<any>} accepted
    */
   async follow(jobs, accepted) {
-    for (const job of jobs) this.#early.add(job.id);
+    for (const { id } of jobs) {
+      this.#early.add(id);
+      this.#own.add(id);
+    }
     this.#book.learn(jobs);
     try {
       return await accepted;
     } catch (error) {
       const code = /** @type {{ code?: string }} */ (error)?.code ?? "not-connected";
-      for (const job of jobs) this.#book.settle(job.id, { state: "failed", code });
+      for (const { id } of jobs) this.#book.settle(id, { state: "failed", code });
       throw error;
     } finally {
-      for (const job of jobs) this.#early.delete(job.id);
+      for (const { id } of jobs) this.#early.delete(id);
     }
   }
 
@@ -66,72 +74,86 @@ export class Sync {
     this.#running = true;
     do {
       this.#again = false;
-      const started = performance.now();
-      try {
-        await this.#tick();
-      } catch (error) {
-        console.warn("could not read the queue's jobs", error);
-      }
-      await new Promise((resolve) => setTimeout(resolve, Math.max(50, TICK_MS - (performance.now() - started))));
-    } while (this.#again);
+      await this.#tick().catch((error) => console.warn("could not read the queue's jobs", error));
+      await new Promise((resolve) => setTimeout(resolve, TICK_MS));
+    } while (this.#again || this.#differs());
     this.#running = false;
   }
 
   async #tick() {
     const view = this.#view;
     if (!view || document.hidden) return;
-    const active = view.sending > 0 || view.retrying > 0 ? await this.#active() : [];
-    this.#book.learn(active);
-    await this.#askVisible(new Set(active.map((job) => job.id)));
+    const active = await this.#askActive(view);
+    const visible = this.#visible().flatMap((id) => this.#book.changesOf(id));
+    const moved = this.#book.live().filter((change) => change.state !== "queued");
+    await this.#askAbout(this.#foreign([...visible, ...moved]).filter((change) => !active.has(change.id)));
     if (view.failed !== this.#failed) {
       this.#failed = view.failed;
       for await (const page of this.#queue.pages({ state: "failed" })) this.#book.learn(page);
     }
-    if (this.#missedSome(view)) await this.#askAll();
+    if (this.#differs() && performance.now() - this.#fullAt > FULL_MS) await this.#askAll();
   }
 
-  async #active() {
-    const [sending, retrying] = await Promise.all([this.#queue.jobs({ state: "sending", limit: 100 }), this.#queue.jobs({ state: "retry-wait", limit: 200 })]);
-    return [...sending, ...retrying];
+  /** What is on its way now, and of our own what no longer is. @param {View} view */
+  async #askActive(view) {
+    if (view.sending + view.retrying === 0) return new Set();
+    const found = await Promise.all([this.#queue.jobs({ state: "sending", limit: 100 }), this.#queue.jobs({ state: "retry-wait", limit: 200 })]);
+    const active = found.flat();
+    this.#book.learn(active);
+    const ids = new Set(active.map((job) => job.id));
+    const back = this.#book.live().filter((change) => change.state === "retry-wait" && this.#own.has(change.id) && !ids.has(change.id));
+    this.#book.learn(back.map((change) => ({ ...change, state: "queued", until: null })));
+    return ids;
   }
 
-  /** @param {Set<string>} known ids that were just heard of */
-  async #askVisible(known) {
-    const open = this.#visible().filter((id) => this.#book.changesOf(id).some((c) => !known.has(c.id) && ["queued", "sending", "retry-wait"].includes(c.state)));
-    const asked = open.filter((id) => this.#book.chip(id)?.state !== "waiting").concat(open).slice(0, VISIBLE);
-    for (const jobs of await Promise.all([...new Set(asked)].map((id) => this.#queue.jobs({ key: `contact:${id}` })))) this.#book.learn(this.#news(jobs));
+  /** @param {readonly Change[]} changes those whose end nobody tells this page */
+  #foreign(changes) {
+    return [...new Set(changes)].filter((change) => OPEN.includes(change.state) && !this.#own.has(change.id) && !this.#early.has(change.id));
   }
 
-  /** Settled jobs that the book never saw live are old news: no chip is due. @param {Job[]} jobs */
-  #news(jobs) {
-    return jobs.filter((job) => this.#book.has(job.id) || !["done", "cancelled"].includes(job.state));
+  /** Whether the queue has other jobs under way than the book. */
+  #differs() {
+    const view = this.#view;
+    return view !== null && this.#early.size === 0 && this.#book.live().length !== view.waiting + view.sending;
   }
 
-  /** @param {View} view */
-  #missedSome(view) {
-    const now = performance.now();
-    if (now - this.#fullAt < FULL_MS) return false;
-    const live = this.#book.live().length;
-    return live !== view.waiting + view.sending;
-  }
-
-  async #askAll() {
-    this.#fullAt = performance.now();
-    /** @type {Set<string>} */
-    const live = new Set();
-    const before = this.#book.live().map((change) => change.id).filter((id) => !this.#early.has(id));
-    for (const state of ["queued", "sending", "retry-wait"]) {
-      for await (const page of this.#queue.pages({ state })) {
-        for (const job of page) live.add(job.id);
-        this.#book.learn(page);
+  /** Asks for given jobs: those of a group by stretches of their order, the others one by one. @param {Change[]} changes */
+  async #askAbout(changes) {
+    const singles = changes.filter((change) => change.group === null || change.cursor === null).slice(0, SINGLES);
+    const found = await Promise.all(singles.map((change) => this.#queue.jobs({ id: change.id })));
+    this.#book.learn(this.#known(found.flat()));
+    const groups = new Set(changes.map((change) => change.group).filter((group) => group !== null));
+    for (const group of groups) {
+      const cursors = changes.flatMap((change) => (change.group === group && change.cursor !== null ? [change.cursor] : [])).sort((a, b) => a - b);
+      for (const [first, last] of stretches(cursors)) {
+        for await (const page of this.#queue.pages({ group, after: first - 1 }, last)) this.#book.learn(this.#known(page));
       }
     }
-    const gone = before.filter((id) => !live.has(id));
-    if (gone.length === 0) return;
-    for (const state of ["done", "cancelled", "failed"]) {
-      for await (const page of this.#queue.pages({ state })) this.#book.learn(this.#news(page));
-    }
-    const open = new Set(this.#book.live().map((change) => change.id));
-    this.#book.forget(gone.filter((id) => open.has(id)));
   }
+
+  /** Everything, once in a while: new jobs of other tabs, and what became of old ones. */
+  async #askAll() {
+    this.#fullAt = performance.now();
+    for (const state of OPEN) for await (const page of this.#queue.pages({ state })) this.#book.learn(page);
+    if (!this.#differs()) return;
+    const open = this.#book.live().filter((change) => !this.#early.has(change.id));
+    await this.#askAbout(open);
+  }
+
+  /** Settled jobs that the book never saw under way are old news: no chip is due. @param {Job[]} jobs */
+  #known(jobs) {
+    return jobs.filter((job) => this.#book.has(job.id) || OPEN.includes(job.state) || job.state === "failed");
+  }
+}
+
+/** @param {number[]} cursors in order @returns {[number, number][]} */
+function stretches(cursors) {
+  /** @type {[number, number][]} */
+  const list = [];
+  for (const cursor of cursors) {
+    const last = list.at(-1);
+    if (last && cursor - last[1] <= GAP) last[1] = cursor;
+    else list.push([cursor, cursor]);
+  }
+  return list;
 }

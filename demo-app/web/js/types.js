@@ -16,6 +16,7 @@
  * @property {string | null} code  why it failed
  * @property {number | null} status  the HTTP status, if there was an answer
  * @property {number | null} until  epoch ms at which it is tried again
+ * @property {number | null} cursor  its place in the queue's order of acceptance
  *
  * @typedef {object} GroupView  One bulk change in a snapshot.
  * @property {string} id
@@ -44,7 +45,7 @@
  *
  * @typedef {{ limit: number, windowMs: number, maxInFlight: number }} Told
  *
- * @typedef {{ at_ms: number, method: string, path: string, status: number, body: unknown, fault?: string | null }} Seen
+ * @typedef {{ at_ms: number, method: string, path: string, status: number | null, body: unknown, fault?: string, rule?: string }} Seen
  *
  * @typedef {object} Report
  * @property {number} accepted
