@@ -95,7 +95,12 @@ const DAY_MS: u64 = 86_400_000;
 pub fn parse_budgets(budgets: &[BudgetMessage]) -> Result<Vec<Budget>, WireError> {
     if budgets.len() > MAX_BUDGETS {
         let got = budgets.len().to_string();
-        return Err(WireError::field(Code::BadJob, "budgets", "at most 1000 budgets", &got));
+        return Err(WireError::field(
+            Code::BadJob,
+            "budgets",
+            "at most 1000 budgets",
+            &got,
+        ));
     }
     let parsed: Vec<Budget> = budgets
         .iter()
@@ -103,9 +108,18 @@ pub fn parse_budgets(budgets: &[BudgetMessage]) -> Result<Vec<Budget>, WireError
         .map(|(index, budget)| parse_budget(budget, &format!("budgets[{index}]")))
         .collect::<Result<_, _>>()?;
     for (index, budget) in parsed.iter().enumerate() {
-        if parsed.iter().take(index).any(|other| other.config.id == budget.config.id) {
+        if parsed
+            .iter()
+            .take(index)
+            .any(|other| other.config.id == budget.config.id)
+        {
             let field = format!("budgets[{index}].id");
-            return Err(WireError::field(Code::BadJob, field, "a name used once", budget.config.id.as_str()));
+            return Err(WireError::field(
+                Code::BadJob,
+                field,
+                "a name used once",
+                budget.config.id.as_str(),
+            ));
         }
     }
     Ok(parsed)
@@ -115,7 +129,8 @@ fn parse_budget(message: &BudgetMessage, path: &str) -> Result<Budget, WireError
     let bad = |field: &str, expected: &str, got: &str| {
         WireError::field(Code::BadJob, format!("{path}.{field}"), expected, got)
     };
-    let id = BudgetId::parse(&message.id).map_err(|_| bad("id", "1 to 255 characters", &message.id))?;
+    let id =
+        BudgetId::parse(&message.id).map_err(|_| bad("id", "1 to 255 characters", &message.id))?;
     let rules = message
         .limits
         .iter()
@@ -124,37 +139,69 @@ fn parse_budget(message: &BudgetMessage, path: &str) -> Result<Budget, WireError
         .collect::<Result<Vec<_>, _>>()?;
     let max_in_flight = message
         .max_in_flight
-        .map(|value| whole(value).ok_or_else(|| bad("maxInFlight", "a whole number from 1 to 1000", &value.to_string())))
+        .map(|value| {
+            whole(value).ok_or_else(|| {
+                bad(
+                    "maxInFlight",
+                    "a whole number from 1 to 1000",
+                    &value.to_string(),
+                )
+            })
+        })
         .transpose()?;
     let share = message.share.unwrap_or(1.0);
     if !(share > 0.0 && share <= 1.0) {
-        return Err(bad("share", "a number above 0 and up to 1", &share.to_string()));
+        return Err(bad(
+            "share",
+            "a number above 0 and up to 1",
+            &share.to_string(),
+        ));
     }
     let share_permille = ((share * 1_000.0) as u32).max(1);
     if message.matches.len() > MAX_MATCHES {
-        return Err(bad("match", "at most 100 patterns", &message.matches.len().to_string()));
+        return Err(bad(
+            "match",
+            "at most 100 patterns",
+            &message.matches.len().to_string(),
+        ));
     }
     if let Some(pattern) = message.matches.iter().find(|pattern| !is_pattern(pattern)) {
-        return Err(bad("match", "a URL pattern of up to 2048 characters", pattern));
+        return Err(bad(
+            "match",
+            "a URL pattern of up to 2048 characters",
+            pattern,
+        ));
     }
     let (key_header, key_ttl_ms) = match &message.idempotency {
         None => (None, None),
         Some(idempotency) => {
             if !is_header_name(&idempotency.header) {
-                return Err(bad("idempotency.header", "a header name", &idempotency.header));
+                return Err(bad(
+                    "idempotency.header",
+                    "a header name",
+                    &idempotency.header,
+                ));
             }
             let ttl_ms = match idempotency.ttl_ms {
                 None => DAY_MS,
-                Some(ttl) => whole(ttl)
-                    .filter(|ttl| *ttl > 0)
-                    .ok_or_else(|| bad("idempotency.ttlMs", "milliseconds above 0", &ttl.to_string()))?,
+                Some(ttl) => whole(ttl).filter(|ttl| *ttl > 0).ok_or_else(|| {
+                    bad(
+                        "idempotency.ttlMs",
+                        "milliseconds above 0",
+                        &ttl.to_string(),
+                    )
+                })?,
             };
             (Some(idempotency.header.clone()), Some(ttl_ms))
         }
     };
     let config = BudgetConfig::new(id, rules, max_in_flight, share_permille, key_ttl_ms)
         .map_err(|error| WireError::plain(Code::BadJob, format!("{path}: {error}")))?;
-    Ok(Budget { config, matches: message.matches.clone(), key_header })
+    Ok(Budget {
+        config,
+        matches: message.matches.clone(),
+        key_header,
+    })
 }
 
 fn parse_limit(limit: &LimitMessage, path: &str) -> Result<LimitRule, WireError> {
@@ -162,24 +209,37 @@ fn parse_limit(limit: &LimitMessage, path: &str) -> Result<LimitRule, WireError>
     match limit {
         LimitMessage::Text(text) => LimitRule::parse(text, Algorithm::ArrivalLog)
             .map_err(|_| bad("\"N/window\" such as \"100/10s\"", text)),
-        LimitMessage::Parts { limit, window, algorithm } => {
+        LimitMessage::Parts {
+            limit,
+            window,
+            algorithm,
+        } => {
             let limit = whole(*limit).ok_or_else(|| bad("a whole limit", &limit.to_string()))?;
             let window_ms = match window {
                 WindowMessage::Millis(millis) => whole(*millis),
                 WindowMessage::Text(text) => parse_window(text),
             }
-            .ok_or_else(|| bad("a window such as \"10s\" or milliseconds", &format!("{window:?}")))?;
+            .ok_or_else(|| {
+                bad(
+                    "a window such as \"10s\" or milliseconds",
+                    &format!("{window:?}"),
+                )
+            })?;
             let name = algorithm.as_deref().unwrap_or("arrival-log");
-            let algorithm =
-                Algorithm::parse(name).ok_or_else(|| bad("algorithm arrival-log or token-bucket", name))?;
-            LimitRule::new(limit, window_ms, algorithm).map_err(|error| bad(&error.to_string(), "out of range"))
+            let algorithm = Algorithm::parse(name)
+                .ok_or_else(|| bad("algorithm arrival-log or token-bucket", name))?;
+            LimitRule::new(limit, window_ms, algorithm)
+                .map_err(|error| bad(&error.to_string(), "out of range"))
         }
     }
 }
 
 /// Takes a JavaScript number as a whole, non-negative one.
 pub(crate) fn whole(value: f64) -> Option<u64> {
-    let is_whole = value.is_finite() && value >= 0.0 && value <= 9_007_199_254_740_991.0 && value.fract() == 0.0;
+    let is_whole = value.is_finite()
+        && value >= 0.0
+        && value <= 9_007_199_254_740_991.0
+        && value.fract() == 0.0;
     is_whole.then_some(value as u64)
 }
 
@@ -197,7 +257,9 @@ pub(crate) fn is_header_name(name: &str) -> bool {
 pub fn matches(pattern: &str, url: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or("");
-    let Some(mut rest) = url.strip_prefix(first) else { return false };
+    let Some(mut rest) = url.strip_prefix(first) else {
+        return false;
+    };
     let mut parts = parts.peekable();
     if parts.peek().is_none() {
         return rest.is_empty();
@@ -206,7 +268,9 @@ pub fn matches(pattern: &str, url: &str) -> bool {
         if parts.peek().is_none() {
             return rest.ends_with(part);
         }
-        let Some(at) = rest.find(part) else { return false };
+        let Some(at) = rest.find(part) else {
+            return false;
+        };
         rest = &rest[at + part.len()..];
     }
     true
@@ -223,7 +287,9 @@ mod tests {
 
     #[test]
     fn reads_rules_in_both_forms() {
-        let parsed = budget(serde_json::json!(["100/10s", { "limit": 5, "window": "1s", "algorithm": "token-bucket" }]));
+        let parsed = budget(
+            serde_json::json!(["100/10s", { "limit": 5, "window": "1s", "algorithm": "token-bucket" }]),
+        );
 
         let rules = parsed.unwrap().remove(0).config.rules().to_vec();
         assert_eq!((rules[0].limit(), rules[0].window_ms()), (100, 10_000));
@@ -241,7 +307,10 @@ mod tests {
     #[test]
     fn a_star_stands_for_any_text() {
         assert!(matches("https://a.test/*", "https://a.test/x/y?z"));
-        assert!(matches("https://*.test/v*/items", "https://api.test/v2/items"));
+        assert!(matches(
+            "https://*.test/v*/items",
+            "https://api.test/v2/items"
+        ));
         assert!(!matches("https://a.test/*", "https://b.test/"));
         assert!(!matches("https://a.test/x", "https://a.test/xy"));
         assert!(matches("*", "anything"));

@@ -52,17 +52,36 @@ const GOT_CHARS: usize = 80;
 
 impl WireError {
     /// Makes an error that names a field.
-    pub fn field(code: Code, field: impl Into<String>, expected: impl Into<String>, got: &str) -> Self {
+    pub fn field(
+        code: Code,
+        field: impl Into<String>,
+        expected: impl Into<String>,
+        got: &str,
+    ) -> Self {
         let field = field.into();
         let expected = expected.into();
         let got: String = got.chars().take(GOT_CHARS).collect();
         let message = format!("{field}: expected {expected}, got {got}");
-        Self { code, field: Some(field), expected: Some(expected), got: Some(got), index: None, message }
+        Self {
+            code,
+            field: Some(field),
+            expected: Some(expected),
+            got: Some(got),
+            index: None,
+            message,
+        }
     }
 
     /// Makes an error that has no field.
     pub fn plain(code: Code, message: impl Into<String>) -> Self {
-        Self { code, field: None, expected: None, got: None, index: None, message: message.into() }
+        Self {
+            code,
+            field: None,
+            expected: None,
+            got: None,
+            index: None,
+            message: message.into(),
+        }
     }
 
     /// Adds the index of the job that is to blame.

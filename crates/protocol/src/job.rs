@@ -21,7 +21,12 @@ pub const DEFAULT_TIMEOUT_MS: u32 = 15_000;
 /// The longest time-out of an attempt, in milliseconds.
 pub const MAX_TIMEOUT_MS: u32 = 600_000;
 /// Headers that carry secrets and are never stored.
-pub const SECRET_HEADERS: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "set-cookie"];
+pub const SECRET_HEADERS: [&str; 4] = [
+    "authorization",
+    "cookie",
+    "proxy-authorization",
+    "set-cookie",
+];
 
 /// The methods that a job may have.
 const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
@@ -80,7 +85,7 @@ pub struct JobMessage {
     pub principal: Option<String>,
     /// Whether its request is kept in memory only (GET and HEAD through `fetch`).
     #[serde(default)]
-    pub ephemeral: bool,
+    pub ephemeral: Option<bool>,
 }
 
 /// What a job is given where it says nothing.
@@ -112,13 +117,24 @@ pub fn parse_job(
     let bad = |field: &str, expected: &str, got: &str| {
         WireError::field(Code::BadJob, format!("{path}.{field}"), expected, got)
     };
-    let url = message.url.as_deref().ok_or_else(|| bad("url", "an absolute http(s) URL", "nothing"))?;
+    let url = message
+        .url
+        .as_deref()
+        .ok_or_else(|| bad("url", "an absolute http(s) URL", "nothing"))?;
     if !is_http_url(url) {
-        return Err(bad("url", "an absolute http(s) URL of up to 8192 bytes", url));
+        return Err(bad(
+            "url",
+            "an absolute http(s) URL of up to 8192 bytes",
+            url,
+        ));
     }
     let method = message.method.as_deref().unwrap_or("GET");
     if !METHODS.contains(&method) {
-        return Err(bad("method", "GET, HEAD, POST, PUT, PATCH or DELETE", method));
+        return Err(bad(
+            "method",
+            "GET, HEAD, POST, PUT, PATCH or DELETE",
+            method,
+        ));
     }
     check_headers(message, path)?;
     let lane = match message.lane.as_deref() {
@@ -128,25 +144,42 @@ pub fn parse_job(
             .find(|lane| lane.as_str() == name)
             .ok_or_else(|| bad("lane", "interactive, bulk or background", name))?,
     };
-    let repeat = parse_repeat(message, method).map_err(|got| {
-        bad("kind", "patch, replace, create, delete or custom", &got)
-    })?;
+    let repeat = parse_repeat(message, method)
+        .map_err(|got| bad("kind", "patch, replace, create, delete or custom", &got))?;
     let asked = name(message.budget.as_deref(), BudgetId::parse, path, "budget")?;
     let budget = resolve(asked.as_ref(), url).ok_or_else(|| {
         let got = message.budget.as_deref().unwrap_or(url);
-        WireError::field(Code::UnknownBudget, format!("{path}.budget"), "a declared budget", got)
+        WireError::field(
+            Code::UnknownBudget,
+            format!("{path}.budget"),
+            "a declared budget",
+            got,
+        )
     })?;
     if defaults.size > MAX_BODY_BYTES {
-        return Err(bad("body", "at most 16777216 bytes", &defaults.size.to_string()));
+        return Err(bad(
+            "body",
+            "at most 16777216 bytes",
+            &defaults.size.to_string(),
+        ));
     }
     let id = match name(message.id.as_deref(), JobId::parse, path, "id")? {
         Some(id) => id,
-        None => JobId::parse(&fresh_id()).map_err(|_| bad("id", "1 to 255 characters", "nothing"))?,
+        None => {
+            JobId::parse(&fresh_id()).map_err(|_| bad("id", "1 to 255 characters", "nothing"))?
+        }
     };
-    let group = name(message.group.as_deref(), GroupId::parse, path, "group")?.or_else(|| defaults.group.cloned());
+    let group = name(message.group.as_deref(), GroupId::parse, path, "group")?
+        .or_else(|| defaults.group.cloned());
     let max_wait_ms = number(message.max_wait_ms, path, "maxWaitMs", 1, u64::MAX)?;
     let not_before = number(message.not_before, path, "notBefore", 0, u64::MAX)?;
-    let timeout_ms = number(message.timeout_ms, path, "timeoutMs", 1, u64::from(MAX_TIMEOUT_MS))?;
+    let timeout_ms = number(
+        message.timeout_ms,
+        path,
+        "timeoutMs",
+        1,
+        u64::from(MAX_TIMEOUT_MS),
+    )?;
     let cost = number(message.cost, path, "cost", 1, u64::from(u32::MAX))?;
     let principal = message.principal.as_deref().unwrap_or(defaults.principal);
     if principal.chars().count() > MAX_NAME_CHARS {
@@ -164,16 +197,24 @@ pub fn parse_job(
         idempotency_key: parse_key(message, path)?,
         not_before: not_before.map(Wall::from_millis),
         expires_at: max_wait_ms.map(|wait| defaults.now.plus(wait)),
-        timeout_ms: timeout_ms.and_then(|ms| u32::try_from(ms).ok()).unwrap_or(DEFAULT_TIMEOUT_MS),
+        timeout_ms: timeout_ms
+            .and_then(|ms| u32::try_from(ms).ok())
+            .unwrap_or(DEFAULT_TIMEOUT_MS),
         created_at: defaults.now,
         size: defaults.size,
-        ephemeral: message.ephemeral && matches!(method, "GET" | "HEAD"),
+        ephemeral: message.ephemeral == Some(true) && matches!(method, "GET" | "HEAD"),
     })
 }
 
 fn is_http_url(url: &str) -> bool {
-    let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
-    let has_host = rest.is_some_and(|rest| rest.chars().next().is_some_and(|c| !matches!(c, '/' | '?' | '#')));
+    let rest = url
+        .strip_prefix("https://")
+        .or_else(|| url.strip_prefix("http://"));
+    let has_host = rest.is_some_and(|rest| {
+        rest.chars()
+            .next()
+            .is_some_and(|c| !matches!(c, '/' | '?' | '#'))
+    });
     has_host && url.len() <= MAX_URL_BYTES && !url.chars().any(char::is_whitespace)
 }
 
@@ -182,13 +223,28 @@ fn check_headers(message: &JobMessage, path: &str) -> Result<(), WireError> {
         let field = format!("{path}.headers.{header}");
         if SECRET_HEADERS.contains(&header.to_ascii_lowercase().as_str()) {
             let expected = "no secret in a stored job (give credentials by budget)";
-            return Err(WireError::field(Code::SecretHeader, field, expected, header));
+            return Err(WireError::field(
+                Code::SecretHeader,
+                field,
+                expected,
+                header,
+            ));
         }
         if !is_header_name(header) {
-            return Err(WireError::field(Code::BadJob, field, "a header name", header));
+            return Err(WireError::field(
+                Code::BadJob,
+                field,
+                "a header name",
+                header,
+            ));
         }
         if value.len() > MAX_URL_BYTES || value.contains(['\r', '\n', '\0']) {
-            return Err(WireError::field(Code::BadJob, field, "a header value of up to 8192 bytes", "another text"));
+            return Err(WireError::field(
+                Code::BadJob,
+                field,
+                "a header value of up to 8192 bytes",
+                "another text",
+            ));
         }
     }
     Ok(())
@@ -204,17 +260,29 @@ fn parse_repeat(message: &JobMessage, method: &str) -> Result<Repeat, String> {
         (None, "DELETE") => "delete",
         (None, _) => "custom",
     };
-    let by_method = matches!(method, "GET" | "HEAD" | "PUT" | "DELETE") || matches!(kind, "patch" | "replace");
+    let by_method =
+        matches!(method, "GET" | "HEAD" | "PUT" | "DELETE") || matches!(kind, "patch" | "replace");
     let repeatable = message.repeatable.unwrap_or(by_method);
-    Ok(if repeatable { Repeat::Always } else { Repeat::WithKey })
+    Ok(if repeatable {
+        Repeat::Always
+    } else {
+        Repeat::WithKey
+    })
 }
 
 fn parse_key(message: &JobMessage, path: &str) -> Result<Option<String>, WireError> {
-    let Some(key) = message.idempotency_key.as_deref() else { return Ok(None) };
+    let Some(key) = message.idempotency_key.as_deref() else {
+        return Ok(None);
+    };
     let is_sendable = key.chars().all(|c| c.is_ascii_graphic() || c == ' ');
     if key.is_empty() || key.len() > MAX_NAME_CHARS || !is_sendable {
         let field = format!("{path}.idempotencyKey");
-        return Err(WireError::field(Code::BadJob, field, "1 to 255 visible ASCII characters", key));
+        return Err(WireError::field(
+            Code::BadJob,
+            field,
+            "1 to 255 visible ASCII characters",
+            key,
+        ));
     }
     Ok(Some(key.to_owned()))
 }
@@ -226,16 +294,34 @@ fn name<T, E>(
     field: &str,
 ) -> Result<Option<T>, WireError> {
     let Some(text) = text else { return Ok(None) };
-    let bad = |_| WireError::field(Code::BadJob, format!("{path}.{field}"), "1 to 255 characters", text);
+    let bad = |_| {
+        WireError::field(
+            Code::BadJob,
+            format!("{path}.{field}"),
+            "1 to 255 characters",
+            text,
+        )
+    };
     parse(text).map(Some).map_err(bad)
 }
 
-fn number(value: Option<f64>, path: &str, field: &str, min: u64, max: u64) -> Result<Option<u64>, WireError> {
+fn number(
+    value: Option<f64>,
+    path: &str,
+    field: &str,
+    min: u64,
+    max: u64,
+) -> Result<Option<u64>, WireError> {
     let Some(value) = value else { return Ok(None) };
     let parsed = whole(value).filter(|value| (min..=max).contains(value));
     let bad = || {
         let expected = format!("a whole number from {min}");
-        WireError::field(Code::BadJob, format!("{path}.{field}"), expected, &value.to_string())
+        WireError::field(
+            Code::BadJob,
+            format!("{path}.{field}"),
+            expected,
+            &value.to_string(),
+        )
     };
     parsed.ok_or_else(bad).map(Some)
 }

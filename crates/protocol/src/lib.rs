@@ -16,4 +16,4 @@ pub const PROTOCOL: u32 = 1;
 
 pub use error::{Code, WireError};
 pub use reply::{HostMessage, Stamp};
-pub use request::{Request, TabMessage};
+pub use request::{Head, Request};

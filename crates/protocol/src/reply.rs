@@ -44,7 +44,11 @@ pub mod f64_eq {
 
 /// A message of the host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "type",
+    rename_all = "kebab-case",
+    rename_all_fields = "camelCase"
+)]
 #[non_exhaustive]
 pub enum HostMessage {
     /// Answers `hello`.
@@ -309,7 +313,12 @@ pub struct BudgetView {
 
 /// An event, by its `name`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "name", content = "detail", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "name",
+    content = "detail",
+    rename_all = "kebab-case",
+    rename_all_fields = "camelCase"
+)]
 #[non_exhaustive]
 pub enum EventMessage {
     /// A budget is paused, or its pause is longer now.

@@ -1,86 +1,64 @@
 //! What a tab may ask.
 //!
-//! Every message is `{ paceline: 1, id, type, ... }`; `id` is the tab's own and comes back as `re`.
+//! Every message is `{ paceline: 1, id, type, ... }`; `id` is the tab's own number and comes back as `re`. The head is
+//! read first, then the fields of its `type` and no others, so that opaque parts (`body`, `meta`) are never walked.
 
 use paceline_core::ids::{BudgetId, GroupId, JobId, OrderKey};
 use paceline_core::job::{Lane, State};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
+use crate::PROTOCOL;
 use crate::budget::BudgetMessage;
+use crate::error::{Code, WireError};
 use crate::job::JobMessage;
 
-/// A message of a tab.
+/// The head of a message.
 #[derive(Clone, Debug, Deserialize)]
-pub struct TabMessage {
+pub struct Head {
     /// The protocol's version.
     pub paceline: u32,
     /// The tab's own number for the request.
     pub id: f64,
     /// What is asked.
-    #[serde(flatten)]
-    pub request: Request,
+    #[serde(rename = "type")]
+    pub kind: String,
+}
+
+impl Head {
+    /// Checks the version.
+    ///
+    /// # Errors
+    /// When the message is of another version, or its number cannot be given back.
+    pub fn check(&self) -> Result<(), WireError> {
+        if self.paceline != PROTOCOL {
+            let got = self.paceline.to_string();
+            return Err(WireError::field(Code::Protocol, "paceline", PROTOCOL.to_string(), &got));
+        }
+        if !self.id.is_finite() {
+            return Err(WireError::field(Code::Protocol, "id", "a finite number", &self.id.to_string()));
+        }
+        Ok(())
+    }
 }
 
 /// A request, by its `type`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(tag = "type", rename_all = "kebab-case")]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Request {
     /// Opens the conversation. Answered by `welcome`.
-    Hello {
-        /// The client's version, for people.
-        #[serde(default)]
-        version: String,
-        /// The principal that is signed in; empty for none.
-        #[serde(default)]
-        principal: String,
-        /// The budgets that the app declares; none keeps what the host has.
-        #[serde(default)]
-        budgets: Option<Vec<BudgetMessage>>,
-    },
+    Hello(Hello),
     /// Hands in one job. Answered by `accepted`, later `settled`.
-    Enqueue {
-        /// The job.
-        job: Box<JobMessage>,
-    },
-    /// Hands in many jobs; all are accepted or none. Answered by `accepted`.
-    EnqueueMany {
-        /// The jobs.
-        jobs: Vec<JobMessage>,
-        /// The bulk action that they belong to.
-        #[serde(default)]
-        group: Option<String>,
-    },
+    Enqueue(Box<Enqueue>),
+    /// Hands in many jobs; all are accepted or none. Answered by `accepted`, later `group-settled`.
+    EnqueueMany(EnqueueMany),
     /// Cancels jobs that have not left. Answered by `cancelled`.
-    Cancel {
-        /// Which.
-        #[serde(flatten)]
-        target: TargetMessage,
-        /// Whether the caller's signal was aborted, so that the reason is `aborted`.
-        #[serde(default)]
-        aborted: bool,
-    },
+    Cancel(Cancel),
     /// Sends failed jobs again. Answered by `retried`.
-    Retry {
-        /// Which.
-        #[serde(flatten)]
-        target: TargetMessage,
-        /// Whether an unknown outcome may be repeated although that is not safe.
-        #[serde(default)]
-        force: bool,
-    },
+    Retry(Retry),
     /// Closes a budget, or all. Answered by `ok`.
-    Hold {
-        /// The budget; none for the whole queue.
-        #[serde(default)]
-        budget: Option<BudgetId>,
-    },
+    Hold(OneBudget),
     /// Opens a budget, or all. Answered by `ok`.
-    Resume {
-        /// The budget; none for the whole queue.
-        #[serde(default)]
-        budget: Option<BudgetId>,
-    },
+    Resume(OneBudget),
     /// Asks for snapshots whenever something changes, at most four a second. Answered by `ok`.
     Subscribe,
     /// Ends that. Answered by `ok`.
@@ -88,29 +66,126 @@ pub enum Request {
     /// Asks for one snapshot. Answered by `snapshot` with `re`.
     Snapshot,
     /// Asks for jobs. Answered by `jobs`.
-    Jobs {
-        /// Which.
-        #[serde(default)]
-        filter: FilterMessage,
-    },
+    Jobs(Jobs),
     /// Changes budgets; what they have consumed is kept. Answered by `ok`.
-    Configure {
-        /// The budgets, whole.
-        budgets: Vec<BudgetMessage>,
-    },
+    Configure(Configure),
     /// Says that the tab goes. Not answered.
     Bye,
 }
 
-/// Which jobs a cancel or retry speaks of: `jobs` or `group`.
+impl Request {
+    /// Reads the fields of a message of `kind`.
+    ///
+    /// # Errors
+    /// When the kind is not known, or a field is not of its shape; the error names it.
+    pub fn parse<'de, D: Deserializer<'de>>(kind: &str, message: D) -> Result<Self, WireError> {
+        Ok(match kind {
+            "hello" => Self::Hello(fields(message)?),
+            "enqueue" => Self::Enqueue(Box::new(fields(message)?)),
+            "enqueue-many" => Self::EnqueueMany(fields(message)?),
+            "cancel" => Self::Cancel(fields(message)?),
+            "retry" => Self::Retry(fields(message)?),
+            "hold" => Self::Hold(fields(message)?),
+            "resume" => Self::Resume(fields(message)?),
+            "subscribe" => Self::Subscribe,
+            "unsubscribe" => Self::Unsubscribe,
+            "snapshot" => Self::Snapshot,
+            "jobs" => Self::Jobs(fields(message)?),
+            "configure" => Self::Configure(fields(message)?),
+            "bye" => Self::Bye,
+            other => return Err(WireError::field(Code::Protocol, "type", "a known type of message", other)),
+        })
+    }
+}
+
+fn fields<'de, D: Deserializer<'de>, T: Deserialize<'de>>(message: D) -> Result<T, WireError> {
+    serde_path_to_error::deserialize(message).map_err(|error| {
+        let field = error.path().to_string();
+        let what = error.inner().to_string();
+        WireError::field(Code::BadJob, field, "a value of another shape", &what)
+    })
+}
+
+/// The fields of `hello`.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub struct TargetMessage {
+pub struct Hello {
+    /// The client's version, for people.
+    #[serde(default)]
+    pub version: Option<String>,
+    /// The principal that is signed in; empty for none.
+    #[serde(default)]
+    pub principal: Option<String>,
+    /// The budgets that the app declares; none keeps what the host has.
+    #[serde(default)]
+    pub budgets: Option<Vec<BudgetMessage>>,
+}
+
+/// The fields of `enqueue`.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Enqueue {
+    /// The job.
+    pub job: JobMessage,
+}
+
+/// The fields of `enqueue-many`.
+#[derive(Clone, Debug, Deserialize)]
+pub struct EnqueueMany {
+    /// The jobs.
+    pub jobs: Vec<JobMessage>,
+    /// The bulk action that they belong to; the host makes a name where none is given.
+    #[serde(default)]
+    pub group: Option<String>,
+}
+
+/// The fields of `cancel`: `jobs` or `group`.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct Cancel {
     /// Names of jobs.
     #[serde(default)]
     pub jobs: Option<Vec<JobId>>,
     /// A group.
     #[serde(default)]
     pub group: Option<GroupId>,
+    /// Whether the caller's signal was aborted, so that the reason is `aborted`.
+    #[serde(default)]
+    pub aborted: Option<bool>,
+}
+
+/// The fields of `retry`: `jobs` or `group`.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct Retry {
+    /// Names of jobs.
+    #[serde(default)]
+    pub jobs: Option<Vec<JobId>>,
+    /// A group.
+    #[serde(default)]
+    pub group: Option<GroupId>,
+    /// Whether an unknown outcome may be repeated although that is not safe.
+    #[serde(default)]
+    pub force: Option<bool>,
+}
+
+/// The fields of `hold` and `resume`.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct OneBudget {
+    /// The budget; none for the whole queue.
+    #[serde(default)]
+    pub budget: Option<BudgetId>,
+}
+
+/// The fields of `jobs`.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct Jobs {
+    /// Which.
+    #[serde(default)]
+    pub filter: Option<FilterMessage>,
+}
+
+/// The fields of `configure`.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct Configure {
+    /// The budgets, whole.
+    pub budgets: Vec<BudgetMessage>,
 }
 
 /// Which jobs a query asks for; each field narrows.
@@ -133,7 +208,7 @@ pub struct FilterMessage {
     pub lane: Option<Lane>,
     /// At most so many, up to 1000; 100 by default.
     #[serde(default)]
-    pub limit: Option<u32>,
+    pub limit: Option<f64>,
     /// Only jobs accepted after the one with this cursor, as `jobs` returned it.
     #[serde(default)]
     pub after: Option<f64>,
