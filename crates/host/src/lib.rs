@@ -1,1 +1,516 @@
-//! Under construction.
+//! Drives one core: turns messages of tabs into inputs and effects into transactions, requests and messages.
+//!
+//! Owns who asked for what, which stored requests are at hand, and the one transaction that is on its way. Has no
+//! browser types, no clock and no IO: like the core it is a machine that takes [`HostInput`]s and gives
+//! [`HostOutput`]s, so that the same code runs in a worker and in a simulator.
+//!
+//! **The drain rule** is the core's: one `handle`, then `poll_output` until `None`, then `poll_timeout`.
+//!
+//! **Group commit.** One transaction is on its way at a time; all commits that the core asks for meanwhile go into the
+//! next one. If a transaction with several commits fails, each is tried alone, so that a bad one costs only its sender.
+
+mod bodies;
+mod budgets;
+mod commits;
+mod config;
+mod query;
+mod requests;
+mod wire;
+
+pub use config::HostConfig;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use bodies::Bodies;
+use budgets::Budgets;
+use commits::Commits;
+use paceline_core::Core;
+use paceline_core::ids::{BatchNo, GroupId, JobId, RequestId, Seq};
+use paceline_core::io::{Effect, Event, Input, NoAnswer, Reply};
+use paceline_core::scheduler::WakeReason;
+use paceline_core::time::{Mono, Now};
+use paceline_protocol::reply::f64_eq::F64;
+use paceline_protocol::{HostMessage, Request, Stamp, WireError};
+use paceline_signals::{Response, Sent};
+use paceline_store::{Opened, ReadBodies, StoreError, Transaction};
+
+/// A tab's port, numbered by the shell.
+pub type TabId = u32;
+
+/// What happens to the host. `B` is a stored request or a response, opaque.
+#[derive(Debug)]
+pub enum HostInput<B> {
+    /// A tab's message whose head was good.
+    Message {
+        /// The tab.
+        tab: TabId,
+        /// The tab's own number of the request.
+        re: f64,
+        /// What is asked, or why it cannot be read.
+        request: Result<Request, WireError>,
+        /// The stored requests of the jobs in it, in order, with their sizes in bytes.
+        bodies: Vec<(B, u32)>,
+    },
+    /// A tab has gone.
+    TabLeft(TabId),
+    /// The transaction on its way has ended.
+    StoreDone(Result<ReadBodies<B>, StoreError>),
+    /// A read has ended.
+    BodiesRead(Result<ReadBodies<B>, StoreError>),
+    /// A request was answered.
+    Answered {
+        /// The job.
+        seq: Seq,
+        /// The attempt.
+        attempt: u32,
+        /// The status.
+        status: u16,
+        /// The headers that could be read.
+        headers: Vec<(String, String)>,
+        /// The beginning of the body of an error.
+        text: Option<String>,
+        /// The response for the tab that asked.
+        response: B,
+    },
+    /// A request ended without an answer.
+    NoAnswer {
+        /// The job.
+        seq: Seq,
+        /// The attempt.
+        attempt: u32,
+        /// Why.
+        cause: NoAnswer,
+    },
+    /// A deadline of `poll_timeout` has come.
+    Wake,
+}
+
+/// What the host asks its shell to do.
+#[derive(Debug)]
+pub enum HostOutput<B> {
+    /// Post a message to a tab.
+    Post {
+        /// The tab.
+        tab: TabId,
+        /// Who speaks, and what is answered.
+        stamp: Stamp,
+        /// The message.
+        message: Box<HostMessage>,
+        /// The response of a settled job.
+        response: Option<B>,
+        /// The stored requests of a `jobs` message, in its order.
+        requests: Vec<Option<B>>,
+    },
+    /// Run a transaction and answer with `StoreDone`. One at a time.
+    Store(Transaction<B>),
+    /// Read requests and answer with `BodiesRead`. One at a time.
+    Read(Vec<BatchNo>),
+    /// Send a request and answer with `Answered` or `NoAnswer`.
+    Send {
+        /// The job.
+        seq: Seq,
+        /// The attempt.
+        attempt: u32,
+        /// The stored request.
+        request: B,
+        /// Headers to add.
+        headers: Vec<(String, String)>,
+        /// The time-out in milliseconds.
+        timeout_ms: u32,
+    },
+    /// The store has another owner, or none: release everything and end.
+    Stop(StoreError),
+}
+
+/// The gap between two snapshots to a tab, in milliseconds.
+const SNAPSHOT_GAP_MS: u64 = 250;
+
+#[derive(Debug)]
+struct Tab {
+    principal: String,
+    is_subscribed: bool,
+}
+
+#[derive(Debug)]
+struct Asked {
+    tab: TabId,
+    re: F64,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    One(JobId),
+    Many { group: GroupId, ids: Vec<JobId> },
+    Other,
+}
+
+/// Whether an asker wants the response, or only to hear that the job has settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wants {
+    Response,
+    Outcome,
+}
+
+/// The host of one queue. See the module's documentation for how to drive it.
+#[derive(Debug)]
+pub struct Host<B> {
+    config: HostConfig,
+    epoch: u64,
+    core: Core,
+    tabs: BTreeMap<TabId, Tab>,
+    budgets: Budgets,
+    asked: BTreeMap<RequestId, Asked>,
+    askers: BTreeMap<JobId, BTreeMap<TabId, Wants>>,
+    group_askers: BTreeMap<GroupId, BTreeSet<TabId>>,
+    bodies: Bodies<B>,
+    commits: Commits<B>,
+    responses: BTreeMap<Seq, B>,
+    repeats: BTreeMap<Seq, Sent>,
+    reads: VecDeque<query::Query>,
+    outputs: VecDeque<HostOutput<B>>,
+    next_request: RequestId,
+    fresh_names: u64,
+    snapshot_due: Option<Mono>,
+    snapshot_sent: Option<Mono>,
+    is_dirty: bool,
+    is_stopped: bool,
+}
+
+impl<B: Clone + Default> Host<B> {
+    /// Makes the host of a store that was opened at `now`.
+    pub fn new(config: HostConfig, opened: Opened, now: Now) -> Self {
+        let mut host = Self {
+            core: Core::new(config.seed, config.bounds),
+            epoch: opened.epoch.0,
+            config,
+            tabs: BTreeMap::new(),
+            budgets: Budgets::default(),
+            asked: BTreeMap::new(),
+            askers: BTreeMap::new(),
+            group_askers: BTreeMap::new(),
+            bodies: Bodies::default(),
+            commits: Commits::default(),
+            responses: BTreeMap::new(),
+            repeats: BTreeMap::new(),
+            reads: VecDeque::new(),
+            outputs: VecDeque::new(),
+            next_request: RequestId(1),
+            fresh_names: 0,
+            snapshot_due: None,
+            snapshot_sent: None,
+            is_dirty: false,
+            is_stopped: false,
+        };
+        host.drive(Input::Recovered(opened.stored), now);
+        host.settle_turn(now);
+        host
+    }
+
+    /// Takes one input.
+    pub fn handle(&mut self, input: HostInput<B>, now: Now) {
+        if self.is_stopped {
+            return;
+        }
+        match input {
+            HostInput::Message {
+                tab,
+                re,
+                request,
+                bodies,
+            } => self.message(tab, F64(re), request, bodies, now),
+            HostInput::TabLeft(tab) => self.tab_left(tab),
+            HostInput::StoreDone(result) => self.store_done(result, now),
+            HostInput::BodiesRead(result) => self.bodies_read(result),
+            HostInput::Answered {
+                seq,
+                attempt,
+                status,
+                headers,
+                text,
+                response,
+            } => {
+                let sent = self.repeats.remove(&seq).unwrap_or(Sent::First);
+                let answer = paceline_signals::read(
+                    &Response {
+                        status,
+                        headers: &headers,
+                        text: text.as_deref(),
+                    },
+                    sent,
+                    now.wall,
+                );
+                self.responses.insert(seq, response);
+                self.drive(
+                    Input::Answered {
+                        seq,
+                        attempt,
+                        answer,
+                    },
+                    now,
+                );
+            }
+            HostInput::NoAnswer {
+                seq,
+                attempt,
+                cause,
+            } => {
+                self.repeats.remove(&seq);
+                self.drive(
+                    Input::NoAnswer {
+                        seq,
+                        attempt,
+                        cause,
+                    },
+                    now,
+                );
+            }
+            HostInput::Wake => self.drive(Input::Wake, now),
+        }
+        self.settle_turn(now);
+    }
+
+    /// Returns the next thing to do, in order.
+    #[must_use]
+    pub fn poll_output(&mut self) -> Option<HostOutput<B>> {
+        self.outputs.pop_front()
+    }
+
+    /// Returns when to call `handle` with [`HostInput::Wake`] at the latest, and why; none when idle.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<(Mono, WakeReason)> {
+        if self.is_stopped {
+            return None;
+        }
+        let snapshot = self.snapshot_due.map(|at| (at, "a snapshot is due"));
+        self.core
+            .poll_timeout()
+            .into_iter()
+            .chain(snapshot)
+            .min_by_key(|(at, _)| *at)
+    }
+
+    /// Returns the epoch that this host owns.
+    pub const fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Hands an input to the core and carries out its effects.
+    fn drive(&mut self, input: Input, now: Now) {
+        let misuse = self.core.handle(input, now);
+        debug_assert!(misuse.is_ok(), "effects are drained after each input");
+        self.is_dirty = true;
+        while let Some(effect) = self.core.poll_effect() {
+            self.perform(effect, now);
+        }
+    }
+
+    /// Ends a turn: what the core asked for goes out as one transaction, snapshots when they are due.
+    fn settle_turn(&mut self, now: Now) {
+        self.start_transaction(now);
+        self.send_snapshots(now);
+    }
+
+    fn perform(&mut self, effect: Effect, now: Now) {
+        match effect {
+            Effect::Commit { commit, changes } => self.push_commit(commit, changes),
+            Effect::Dispatch {
+                seq,
+                attempt,
+                budget,
+                idempotency_key,
+                timeout_ms,
+                ..
+            } => {
+                let header = self.budgets.key_header(&budget);
+                let headers: Vec<(String, String)> =
+                    header.zip(idempotency_key).into_iter().collect();
+                if attempt > 1 && !headers.is_empty() {
+                    self.repeats.insert(seq, Sent::AgainWithKey);
+                }
+                match self.bodies.request(seq) {
+                    Some(request) => {
+                        self.outputs.push_back(HostOutput::Send {
+                            seq,
+                            attempt,
+                            request,
+                            headers,
+                            timeout_ms,
+                        });
+                    }
+                    None => self.commits.missing.push((seq, attempt)),
+                }
+            }
+            Effect::Reply { request, reply } => self.reply(request, reply),
+            Effect::Settled {
+                seq,
+                id,
+                group,
+                state,
+                outcome,
+                attempts,
+            } => {
+                let job = wire::settled(&id, group.as_ref(), state, outcome, attempts);
+                self.tell_settled(seq, &id, job);
+            }
+            Effect::GroupSettled {
+                group,
+                done,
+                failed,
+                cancelled,
+            } => {
+                let message = wire::group_settled(&group, done, failed, cancelled);
+                for tab in self.group_askers.remove(&group).unwrap_or_default() {
+                    self.post(tab, None, message.clone());
+                }
+            }
+            Effect::Event(event) => self.tell_all(&event),
+            _ => debug_assert!(false, "an effect that this host does not know at {now:?}"),
+        }
+    }
+
+    fn tell_settled(&mut self, seq: Seq, id: &JobId, job: paceline_protocol::reply::SettledJob) {
+        let response = self.responses.remove(&seq);
+        self.bodies.forget(seq);
+        for (tab, wants) in self.askers.remove(id).unwrap_or_default() {
+            let response = response.clone().filter(|_| wants == Wants::Response);
+            let message = HostMessage::Settled { job: job.clone() };
+            self.post_with(tab, None, message, response, Vec::new());
+        }
+    }
+
+    fn tell_all(&mut self, event: &Event) {
+        let Some(message) = wire::event(event) else {
+            return;
+        };
+        let tabs: Vec<TabId> = self.tabs.keys().copied().collect();
+        for tab in tabs {
+            self.post(tab, None, HostMessage::Event(message.clone()));
+        }
+    }
+
+    fn tab_left(&mut self, tab: TabId) {
+        self.tabs.remove(&tab);
+        self.asked.retain(|_, asked| asked.tab != tab);
+        self.askers.retain(|_, tabs| {
+            tabs.remove(&tab);
+            !tabs.is_empty()
+        });
+        self.group_askers.retain(|_, tabs| {
+            tabs.remove(&tab);
+            !tabs.is_empty()
+        });
+    }
+
+    fn post(&mut self, tab: TabId, re: Option<F64>, message: HostMessage) {
+        self.post_with(tab, re, message, None, Vec::new());
+    }
+
+    fn post_with(
+        &mut self,
+        tab: TabId,
+        re: Option<F64>,
+        message: HostMessage,
+        response: Option<B>,
+        requests: Vec<Option<B>>,
+    ) {
+        let stamp = Stamp {
+            paceline: paceline_protocol::PROTOCOL,
+            instance: self.config.instance.clone(),
+            epoch: self.epoch,
+            re,
+        };
+        self.outputs.push_back(HostOutput::Post {
+            tab,
+            stamp,
+            message: Box::new(message),
+            response,
+            requests,
+        });
+    }
+
+    fn send_snapshots(&mut self, now: Now) {
+        let tabs: Vec<TabId> = self
+            .tabs
+            .iter()
+            .filter(|(_, tab)| tab.is_subscribed)
+            .map(|(id, _)| *id)
+            .collect();
+        if !self.is_dirty || tabs.is_empty() {
+            self.snapshot_due = None;
+            return;
+        }
+        let due = self
+            .snapshot_sent
+            .map_or(now.mono, |sent| sent.plus(SNAPSHOT_GAP_MS));
+        if due > now.mono {
+            self.snapshot_due = Some(due);
+            return;
+        }
+        self.snapshot_due = None;
+        self.snapshot_sent = Some(now.mono);
+        self.is_dirty = false;
+        let snapshot = self.snapshot(now);
+        for tab in tabs {
+            self.post(
+                tab,
+                None,
+                HostMessage::Snapshot {
+                    snapshot: Box::new(snapshot.clone()),
+                },
+            );
+        }
+    }
+
+    fn snapshot(&mut self, now: Now) -> paceline_protocol::reply::SnapshotMessage {
+        wire::snapshot(self.core.snapshot(now), &self.config, self.epoch)
+    }
+
+    fn ask(&mut self, tab: TabId, re: F64, what: What) -> RequestId {
+        let request = self.next_request;
+        self.next_request = request.next();
+        self.asked.insert(request, Asked { tab, re, what });
+        request
+    }
+
+    fn reply(&mut self, request: RequestId, reply: Reply) {
+        let Some(Asked { tab, re, what }) = self.asked.remove(&request) else {
+            return;
+        };
+        match reply {
+            Reply::Accepted { jobs } => self.reply_accepted(tab, re, what, jobs),
+            Reply::Refused(refusal) => {
+                self.forget_asker(tab, &what);
+                self.post(tab, Some(re), HostMessage::Error(wire::refusal(&refusal)));
+            }
+            Reply::Cancelled {
+                cancelled,
+                already_sent,
+            } => {
+                self.post(
+                    tab,
+                    Some(re),
+                    HostMessage::Cancelled {
+                        cancelled,
+                        already_sent,
+                    },
+                );
+            }
+            Reply::Retried {
+                retried,
+                needs_force,
+            } => {
+                self.post(
+                    tab,
+                    Some(re),
+                    HostMessage::Retried {
+                        retried,
+                        needs_force,
+                    },
+                );
+            }
+            Reply::Ok => self.post(tab, Some(re), HostMessage::Ok),
+            _ => debug_assert!(false, "a reply that this host does not know"),
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Which budget a job spends, and what the host knows of it beside the core.
+
+use std::collections::BTreeMap;
+
+use paceline_core::config::BudgetConfig;
+use paceline_core::ids::BudgetId;
+use paceline_protocol::budget::{Budget, matches};
+
+/// The most budgets that are made for origins nobody declared.
+const MAX_IMPLICIT: usize = 1_000;
+
+#[derive(Debug, Default)]
+pub(crate) struct Budgets {
+    declared: BTreeMap<BudgetId, Budget>,
+    implicit: BTreeMap<BudgetId, ()>,
+}
+
+impl Budgets {
+    /// Takes over declared budgets. Returns what the core must be told, and nothing when all were the same before.
+    pub(crate) fn declare(&mut self, budgets: Vec<Budget>) -> Vec<BudgetConfig> {
+        let mut changed = Vec::new();
+        for budget in budgets {
+            let id = budget.config.id.clone();
+            if self.declared.get(&id) == Some(&budget) {
+                continue;
+            }
+            changed.push(budget.config.clone());
+            self.declared.insert(id, budget);
+        }
+        changed
+    }
+
+    /// Names the budget of a job: the one it asks for, else the longest pattern that matches, else its origin's own.
+    ///
+    /// None when it asks for one that is not declared, or too many origins have been seen.
+    pub(crate) fn resolve(&self, asked: Option<&BudgetId>, url: &str) -> Option<BudgetId> {
+        if let Some(asked) = asked {
+            let is_known = self.declared.contains_key(asked) || self.implicit.contains_key(asked);
+            return is_known.then(|| asked.clone());
+        }
+        let fits = self.declared.values().flat_map(|budget| {
+            let fits = budget
+                .matches
+                .iter()
+                .filter(|pattern| matches(pattern, url));
+            fits.map(move |pattern| (pattern.len(), &budget.config.id))
+        });
+        if let Some((_, id)) = fits.max_by_key(|(length, _)| *length) {
+            return Some(id.clone());
+        }
+        let id = BudgetId::parse(&format!("{}{}", BudgetId::IMPLICIT, origin(url))).ok()?;
+        (self.implicit.contains_key(&id) || self.implicit.len() < MAX_IMPLICIT).then_some(id)
+    }
+
+    /// Notes that an origin's own budget is used. Returns what the core must be told when it is new.
+    pub(crate) fn use_implicit(&mut self, id: &BudgetId) -> Option<BudgetConfig> {
+        let is_new = id.is_implicit() && self.implicit.insert(id.clone(), ()).is_none();
+        is_new.then(|| BudgetConfig::implicit(id.clone()))
+    }
+
+    /// Returns the header that carries a budget's idempotency keys.
+    pub(crate) fn key_header(&self, id: &BudgetId) -> Option<String> {
+        self.declared
+            .get(id)
+            .and_then(|budget| budget.key_header.clone())
+    }
+}
+
+/// The origin of an absolute URL.
+fn origin(url: &str) -> &str {
+    let host = url.find("://").map_or(0, |at| at + 3);
+    let end = url[host..]
+        .find(['/', '?', '#'])
+        .map_or(url.len(), |at| host + at);
+    &url[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_origin_ends_before_the_path() {
+        assert_eq!(origin("https://a.test:8443/x?y"), "https://a.test:8443");
+        assert_eq!(origin("https://a.test?y"), "https://a.test");
+    }
+}

@@ -1,0 +1,228 @@
+//! The transaction on its way, and the commits that wait for it.
+
+use std::collections::VecDeque;
+
+use paceline_core::change::Change;
+use paceline_core::ids::{BatchNo, CommitId, Epoch, Seq};
+use paceline_core::io::{CommitFailure, Input, NoAnswer};
+use paceline_core::job::State;
+use paceline_core::time::Now;
+use paceline_protocol::HostMessage;
+use paceline_protocol::reply::EventMessage;
+use paceline_store::{ReadBodies, StoreError, Transaction};
+
+use crate::{Host, HostOutput};
+
+/// A jump of the wall clock during a claim, above which the claim is compared again: the host was frozen.
+const FREEZE_MS: u64 = 500;
+/// How often a claim is compared again before it is let go on: the store is just slow.
+const MAX_COMPARES: u32 = 3;
+
+#[derive(Debug)]
+struct Commit<B> {
+    id: CommitId,
+    changes: Vec<Change>,
+    bodies: Vec<(BatchNo, Vec<B>)>,
+}
+
+#[derive(Debug)]
+struct Running<B> {
+    ids: Vec<CommitId>,
+    /// What to try again one by one, when several went together.
+    commits: Vec<Commit<B>>,
+    begun: Now,
+    has_claims: bool,
+    compares: u32,
+}
+
+#[derive(Debug)]
+pub(crate) struct Commits<B> {
+    waiting: VecDeque<Commit<B>>,
+    /// Commits that failed together and go one by one.
+    alone: VecDeque<Commit<B>>,
+    running: Option<Running<B>>,
+    /// Dispatches whose request could not be found.
+    pub(crate) missing: Vec<(Seq, u32)>,
+}
+
+impl<B> Default for Commits<B> {
+    fn default() -> Self {
+        Self {
+            waiting: VecDeque::new(),
+            alone: VecDeque::new(),
+            running: None,
+            missing: Vec::new(),
+        }
+    }
+}
+
+impl<B: Clone + Default> Host<B> {
+    /// Takes a commit that the core asks for, with the requests of the jobs that it adds.
+    pub(crate) fn push_commit(&mut self, id: CommitId, changes: Vec<Change>) {
+        let bodies = self.bodies_of(&changes);
+        self.commits.waiting.push_back(Commit {
+            id,
+            changes,
+            bodies,
+        });
+    }
+
+    /// Sends all waiting commits as one transaction, unless one is on its way.
+    pub(crate) fn start_transaction(&mut self, now: Now) {
+        if self.commits.running.is_some() || self.is_stopped {
+            return;
+        }
+        let commits: Vec<Commit<B>> = match self.commits.alone.pop_front() {
+            Some(alone) => vec![alone],
+            None => self.commits.waiting.drain(..).collect(),
+        };
+        if commits.is_empty() {
+            return;
+        }
+        let changes: Vec<Change> = commits
+            .iter()
+            .flat_map(|commit| commit.changes.iter().cloned())
+            .collect();
+        let bodies = commits
+            .iter()
+            .flat_map(|commit| commit.bodies.iter().cloned())
+            .collect();
+        let claims: Vec<Seq> = changes.iter().filter_map(claimed).collect();
+        let mut read_bodies: Vec<BatchNo> = claims
+            .iter()
+            .filter(|seq| !self.bodies.has(**seq))
+            .map(|seq| seq.batch())
+            .collect();
+        read_bodies.dedup();
+        let ids = commits.iter().map(|commit| commit.id).collect();
+        self.commits.running = Some(Running {
+            ids,
+            commits,
+            begun: now,
+            has_claims: !claims.is_empty(),
+            compares: 0,
+        });
+        let transaction = Transaction {
+            epoch: Epoch(self.epoch),
+            changes,
+            bodies,
+            read_bodies,
+        };
+        self.outputs.push_back(HostOutput::Store(transaction));
+    }
+
+    pub(crate) fn store_done(&mut self, result: Result<ReadBodies<B>, StoreError>, now: Now) {
+        let Some(running) = self.commits.running.take() else {
+            return;
+        };
+        match result {
+            Ok(read) => {
+                self.keep_read(read);
+                self.stored(running, now);
+            }
+            Err(error @ StoreError::StaleEpoch { .. }) => {
+                self.is_stopped = true;
+                self.outputs.push_back(HostOutput::Stop(error));
+            }
+            Err(error) => self.not_stored(running, &error, now),
+        }
+        self.fail_missing(now);
+    }
+
+    fn stored(&mut self, mut running: Running<B>, now: Now) {
+        let took_ms = now.wall.since(running.begun.wall);
+        if running.has_claims && took_ms > FREEZE_MS && running.compares < MAX_COMPARES {
+            running.begun = now;
+            running.compares += 1;
+            running.commits.clear();
+            self.commits.running = Some(running);
+            let (changes, bodies, read_bodies) = (Vec::new(), Vec::new(), Vec::new());
+            let compare = Transaction {
+                epoch: Epoch(self.epoch),
+                changes,
+                bodies,
+                read_bodies,
+            };
+            self.outputs.push_back(HostOutput::Store(compare));
+            return;
+        }
+        for id in running.ids {
+            self.drive(Input::Committed(id), now);
+        }
+    }
+
+    fn not_stored(&mut self, running: Running<B>, error: &StoreError, now: Now) {
+        if running.commits.len() > 1 {
+            self.commits.alone.extend(running.commits);
+            return;
+        }
+        let failure = match error {
+            StoreError::Full(_) => CommitFailure::Full,
+            _ => CommitFailure::Broken,
+        };
+        let tabs: Vec<_> = self.tabs.keys().copied().collect();
+        for tab in tabs {
+            let event = EventMessage::Storage {
+                message: error.to_string(),
+            };
+            self.post(tab, None, HostMessage::Event(event));
+        }
+        for id in running.ids {
+            self.drive(Input::CommitFailed(id, failure), now);
+        }
+    }
+
+    /// A job whose request is not in the store cannot be sent; that is a failure of the store, and is told.
+    fn fail_missing(&mut self, now: Now) {
+        for (seq, attempt) in std::mem::take(&mut self.commits.missing) {
+            self.drive(
+                Input::NoAnswer {
+                    seq,
+                    attempt,
+                    cause: NoAnswer::NeverLeft,
+                },
+                now,
+            );
+        }
+    }
+
+    fn bodies_of(&mut self, changes: &[Change]) -> Vec<(BatchNo, Vec<B>)> {
+        let mut bodies = Vec::new();
+        for change in changes {
+            let Change::AddBatch { batch, cards } = change else {
+                continue;
+            };
+            let mut requests = Vec::with_capacity(cards.len());
+            let mut bytes = 0_u64;
+            for (index, card) in (0..=u8::MAX).zip(cards) {
+                let request = self.bodies.take_incoming(&card.id);
+                bytes = bytes.saturating_add(u64::from(card.size));
+                if card.ephemeral {
+                    self.bodies.keep_in_memory(Seq::new(*batch, index), request);
+                    requests.push(B::default());
+                } else {
+                    requests.push(request);
+                }
+            }
+            self.bodies.keep(*batch, requests.clone(), bytes);
+            bodies.push((*batch, requests));
+        }
+        bodies
+    }
+
+    pub(crate) fn keep_read(&mut self, read: ReadBodies<B>) {
+        for (batch, bodies) in read {
+            if let Some(bodies) = bodies {
+                let bytes = self.core.batch_bytes(batch);
+                self.bodies.keep(batch, bodies, bytes);
+            }
+        }
+    }
+}
+
+fn claimed(change: &Change) -> Option<Seq> {
+    match change {
+        Change::PutRecord { seq, record } if record.state == State::Sending => Some(*seq),
+        _ => None,
+    }
+}

@@ -1,0 +1,229 @@
+//! The core's values as messages: one mapping each.
+
+use paceline_core::ids::{GroupId, JobId};
+use paceline_core::io::{Event, Refusal, View};
+use paceline_core::job::{HoldCause, Lane, Outcome, State};
+use paceline_core::scheduler::{BudgetSnapshot, GroupSnapshot, Snapshot};
+use paceline_core::time::Wall;
+use paceline_protocol::error::Code;
+use paceline_protocol::reply::{
+    AcceptedJob, BudgetView, Counts, EventMessage, FailureView, GroupView, HostView, JobView,
+    LaneView, SettledJob, SnapshotMessage,
+};
+use paceline_protocol::{HostMessage, WireError};
+
+use crate::HostConfig;
+
+pub(crate) fn refusal(refusal: &Refusal) -> WireError {
+    match refusal {
+        Refusal::NeverFits {
+            index,
+            cost,
+            largest,
+        } => {
+            let expected = format!("a cost of at most {largest}");
+            WireError::field(Code::NeverFits, "cost", expected, &cost.to_string()).at(*index)
+        }
+        Refusal::QueueFull { max } => WireError::plain(
+            Code::QueueFull,
+            format!("the queue holds at most {max} jobs"),
+        ),
+        Refusal::StorageFull => WireError::plain(Code::StorageFull, "the origin's storage is full"),
+        Refusal::Storage => WireError::plain(Code::Storage, "the storage failed"),
+        Refusal::UnknownBudget(budget) => WireError::field(
+            Code::UnknownBudget,
+            "budget",
+            "a declared budget",
+            budget.as_str(),
+        ),
+        _ => WireError::plain(Code::Protocol, "refused"),
+    }
+}
+
+pub(crate) fn accepted(id: &JobId, state: State, outcome: Option<&Outcome>) -> AcceptedJob {
+    AcceptedJob {
+        id: id.as_str().to_owned(),
+        state,
+        code: outcome
+            .and_then(|outcome| outcome.reason)
+            .map(|reason| reason.as_str()),
+        status: outcome.and_then(|outcome| outcome.status),
+    }
+}
+
+pub(crate) fn settled(
+    id: &JobId,
+    group: Option<&GroupId>,
+    state: State,
+    outcome: Outcome,
+    attempts: u32,
+) -> SettledJob {
+    SettledJob {
+        id: id.as_str().to_owned(),
+        state,
+        code: outcome.reason.map(|reason| reason.as_str()),
+        status: outcome.status,
+        text: outcome.text,
+        group: group.map(|group| group.as_str().to_owned()),
+        attempts,
+    }
+}
+
+pub(crate) fn group_settled(
+    group: &GroupId,
+    done: u32,
+    failed: u32,
+    cancelled: u32,
+) -> HostMessage {
+    HostMessage::GroupSettled {
+        group: group.as_str().to_owned(),
+        done,
+        failed,
+        cancelled,
+    }
+}
+
+pub(crate) fn event(event: &Event) -> Option<EventMessage> {
+    Some(match event {
+        Event::Paused {
+            budget,
+            until,
+            is_estimate,
+        } => EventMessage::Paused {
+            budget: budget.as_str().to_owned(),
+            until: until.as_millis(),
+            is_estimate: *is_estimate,
+        },
+        Event::Resumed { budget } => EventMessage::Resumed {
+            budget: budget.as_str().to_owned(),
+        },
+        Event::Refused {
+            budget,
+            id,
+            status,
+            believed_free,
+            retry_after_ms,
+        } => EventMessage::Refused {
+            budget: budget.as_str().to_owned(),
+            job: id.as_str().to_owned(),
+            status: *status,
+            believed_free: *believed_free,
+            retry_after_ms: *retry_after_ms,
+        },
+        Event::Held { budget, cause } => EventMessage::Held {
+            budget: budget.as_ref().map(|budget| budget.as_str().to_owned()),
+            cause: cause.as_str().to_owned(),
+        },
+        Event::Unaccounted { jobs } => EventMessage::Error {
+            message: format!("{jobs} accepted jobs are nowhere; please report this"),
+        },
+        _ => return None,
+    })
+}
+
+pub(crate) fn view(view: View) -> JobView {
+    let outcome = view.outcome.as_ref();
+    let failure = outcome.and_then(|outcome| {
+        let code = outcome.reason?.as_str();
+        Some(FailureView {
+            code,
+            status: outcome.status,
+            text: outcome.text.clone(),
+        })
+    });
+    JobView {
+        id: view.card.id.as_str().to_owned(),
+        cursor: view.seq.as_u64(),
+        state: view.state,
+        lane: view.lane.as_str(),
+        key: view.card.key.map(|key| key.as_str().to_owned()),
+        group: view.card.group.map(|group| group.as_str().to_owned()),
+        budget: view.card.budget.as_str().to_owned(),
+        attempts: view.attempts,
+        cause: view.cause.map(|cause| cause.as_str()),
+        until: view.until.map(Wall::as_millis),
+        failure,
+        settled_at: outcome.map(|outcome| outcome.at.as_millis()),
+    }
+}
+
+pub(crate) fn snapshot(snapshot: Snapshot, config: &HostConfig, epoch: u64) -> SnapshotMessage {
+    let [queued, sending, retry_wait, done, failed, cancelled] = snapshot.counts;
+    let lanes = Lane::ALL.into_iter().zip(
+        snapshot
+            .waiting_by_lane
+            .into_iter()
+            .zip(snapshot.sending_by_lane),
+    );
+    SnapshotMessage {
+        counts: Counts {
+            queued,
+            sending,
+            retry_wait,
+            done,
+            failed,
+            cancelled,
+        },
+        paused_until: snapshot.paused_until.map(Wall::as_millis),
+        eta_ms: snapshot.eta_ms,
+        eta_is_estimate: snapshot.eta_is_estimate,
+        next_wake_at: snapshot.next_wake_at.map(Wall::as_millis),
+        held: holds(&snapshot.holds),
+        host: HostView {
+            kind: config.kind.clone(),
+            durable: config.durable,
+            instance: config.instance.clone(),
+            epoch,
+        },
+        by_lane: lanes
+            .map(|(lane, (waiting, sending))| (lane.as_str(), LaneView { waiting, sending }))
+            .collect(),
+        by_group: snapshot
+            .groups
+            .iter()
+            .map(|(id, group)| (id.as_str().to_owned(), group_view(group)))
+            .collect(),
+        by_budget: snapshot
+            .budgets
+            .iter()
+            .map(|(id, budget)| (id.as_str().to_owned(), budget_view(budget)))
+            .collect(),
+    }
+}
+
+fn group_view(group: &GroupSnapshot) -> GroupView {
+    let [queued, sending, retry_wait] = group.unsettled;
+    let record = group.record;
+    let counts = Counts {
+        queued,
+        sending,
+        retry_wait,
+        done: record.done,
+        failed: record.failed,
+        cancelled: record.cancelled,
+    };
+    GroupView {
+        total: record.total,
+        counts,
+        eta_ms: group.eta_ms,
+    }
+}
+
+fn budget_view(budget: &BudgetSnapshot) -> BudgetView {
+    BudgetView {
+        waiting: budget.waiting,
+        sending: budget.sending,
+        paused_until: budget.paused_until.map(Wall::as_millis),
+        pause_is_estimate: budget.pause_is_estimate,
+        held: holds(&budget.holds),
+        cause: budget.cause.map(|cause| cause.as_str()),
+        rule: budget
+            .rule
+            .map(|(limit, window_ms)| format!("{limit} per {window_ms} ms")),
+        eta_ms: budget.eta_ms,
+    }
+}
+
+fn holds(holds: &[HoldCause]) -> Vec<&'static str> {
+    holds.iter().map(|cause| cause.as_str()).collect()
+}
