@@ -1,0 +1,227 @@
+// The way to the host: one SharedWorker, one port, the requests that are not answered yet, and what to do when the
+// host dies. A SharedWorker dies without an event, so this waits for the Web Lock that every host holds for its life.
+
+import { PacelineError, fromWire } from "./errors.js";
+import { PROTOCOL, uuid } from "./protocol.js";
+
+/** @typedef {import("./wire.js").HostMessage} HostMessage */
+/**
+ * @typedef {object} Handlers
+ * @property {() => object} hello the fields of `hello`
+ * @property {(welcome: HostMessage, isChanged: boolean) => void} welcomed requests made in here go out first
+ * @property {(message: HostMessage) => void} heard what answers no request
+ * @property {(error: PacelineError) => void} failed no host can be had; everything that waits for one has to end
+ */
+/** @typedef {{ message: object, port?: MessagePort, resolve: (reply: any) => void, reject: (error: unknown) => void }} Ask */
+
+/** More deaths of hosts than this in `DEATHS_MS` and the connection gives up. */
+const MAX_DEATHS = 3;
+const DEATHS_MS = 10_000;
+const BACKOFF_MS = [0, 100, 500];
+
+/** Makes the one call of the constructor: URL, name and options are a SharedWorker's identity. */
+/** @param {string} url @param {string} queue */
+const openWorker = (url, queue) => new SharedWorker(url, { name: `paceline:${queue}`, type: "module" });
+
+/** A connection of one tab to the host of one queue. */
+export class Connection {
+  /** @type {Map<number, Ask>} */ #asks = new Map();
+  /** @type {MessagePort | undefined} */ #port;
+  /** @type {string | undefined} */ #instance;
+  /** @type {string | undefined} */ #welcomedBy;
+  /** @type {PacelineError | undefined} */ #failure;
+  /** @type {AbortController | undefined} */ #watch;
+  /** @type {(() => void) | undefined} */ #leave;
+  /** @type {number[]} */ #deaths = [];
+  /** @type {string | undefined} */ #lastWords;
+  #lastId = 0;
+  #helloId = 0;
+  #isWelcome = false;
+  #isClosed = false;
+
+  /**
+   * @param {string} queue
+   * @param {string} url of the worker
+   * @param {Handlers} handlers
+   */
+  constructor(queue, url, handlers) {
+    this.queue = queue;
+    this.url = url;
+    this.handlers = handlers;
+  }
+
+  /** Whether a request would be rejected at once. */
+  get failure() {
+    const isOver = Date.now() - (this.#deaths.at(-1) ?? 0) > DEATHS_MS;
+    return this.#isClosed || !isOver ? this.#failure : undefined;
+  }
+
+  /** Opens the worker and says hello. */
+  open() {
+    if (this.#isClosed) return;
+    this.#failure = undefined;
+    this.#lastWords = undefined;
+    if (typeof SharedWorker === "undefined" || !globalThis.navigator?.locks) {
+      this.#fail(new PacelineError("not-connected", "this context has no SharedWorker or no Web Locks", { field: "host" }));
+      return;
+    }
+    let worker;
+    try {
+      worker = openWorker(this.url, this.queue);
+    } catch (cause) {
+      this.#fail(new PacelineError("not-connected", `the worker cannot be opened: ${this.url}`, { cause }));
+      return;
+    }
+    const { port } = worker;
+    this.#port = port;
+    let isHeard = false;
+    // Once the host has spoken, an error is news of it and not its death.
+    worker.addEventListener("error", () => {
+      if (!isHeard && port === this.#port) this.#died(`the worker cannot be loaded: ${this.url}`, "not-connected");
+    });
+    port.onmessage = ({ data }) => {
+      isHeard = true;
+      if (port === this.#port && data?.paceline === PROTOCOL) this.#receive(data);
+    };
+    this.#sayHello();
+    this.#showPresence(port);
+  }
+
+  /**
+   * Sends a request, now or once a host has welcomed this tab; again to the next host while it is not answered.
+   * @param {{ type: string } & Record<string, unknown>} request
+   * @returns {Promise<any>} the answer
+   */
+  request(request) {
+    if (this.failure) return Promise.reject(this.failure);
+    const isDown = this.#failure !== undefined;
+    const id = ++this.#lastId;
+    const answer = new Promise((resolve, reject) => {
+      this.#asks.set(id, { message: { paceline: PROTOCOL, id, ...request }, resolve, reject });
+    });
+    if (isDown) this.open();
+    if (this.#isWelcome) this.#flush();
+    return answer;
+  }
+
+  /** Leaves the host, for good or until `open`. Unanswered requests stay. */
+  leave() {
+    this.#post({ paceline: PROTOCOL, id: ++this.#lastId, type: "bye" });
+    this.#disconnect();
+  }
+
+  /** @param {PacelineError} error for what is still waiting */
+  close(error) {
+    if (this.#isClosed) return;
+    this.leave();
+    this.#isClosed = true;
+    this.#fail(error);
+  }
+
+  #sayHello() {
+    this.#helloId = ++this.#lastId;
+    this.#isWelcome = false;
+    this.#post({ paceline: PROTOCOL, id: this.#helloId, type: "hello", ...this.handlers.hello() });
+  }
+
+  /** Holds a lock by which the host sees this tab die. @param {MessagePort} port */
+  #showPresence(port) {
+    const lock = `paceline-tab:${this.queue}:${uuid()}`;
+    const hold = () => {
+      if (port !== this.#port) return undefined;
+      this.#post({ paceline: PROTOCOL, id: ++this.#lastId, type: "alive", lock });
+      return new Promise((resolve) => (this.#leave = () => resolve(undefined)));
+    };
+    navigator.locks.request(lock, hold).catch(() => {});
+  }
+
+  /** @param {HostMessage} message */
+  #receive(message) {
+    if (message.instance && message.instance !== this.#instance) this.#meet(message.instance);
+    if (message.type === "event" && (message.name === "host-crashed" || message.name === "stopped")) {
+      this.#lastWords = message.detail?.message;
+    }
+    if (message.re !== undefined && message.re === this.#helloId) return this.#greeted(message);
+    const ask = message.re === undefined ? undefined : this.#asks.get(message.re);
+    if (!ask) return this.handlers.heard(message);
+    this.#asks.delete(/** @type {number} */ (message.re));
+    if (message.type === "error") ask.reject(fromWire(/** @type {any} */ (message)));
+    else ask.resolve(message);
+  }
+
+  /** Notes a host that was not known; one that took over a live port does not know this tab. @param {string} instance */
+  #meet(instance) {
+    this.#instance = instance;
+    if (this.#isWelcome) this.#sayHello();
+    this.#watch?.abort();
+    const watch = (this.#watch = new AbortController());
+    const options = { mode: /** @type {"shared"} */ ("shared"), signal: watch.signal };
+    const died = () => {
+      if (watch === this.#watch) this.#died(this.#lastWords ?? "the host died", "host-crashed");
+    };
+    navigator.locks.request(`paceline-host:${this.queue}:${instance}`, options, died).catch(() => {});
+  }
+
+  /** @param {HostMessage} message */
+  #greeted(message) {
+    if (message.type === "error") return this.#fail(fromWire(/** @type {any} */ (message)));
+    const isChanged = this.#welcomedBy !== undefined && this.#welcomedBy !== message.instance;
+    this.#welcomedBy = message.instance;
+    this.#isWelcome = true;
+    this.handlers.welcomed(message, isChanged);
+    this.#flush();
+  }
+
+  /** Posts every request that this port has not carried yet. */
+  #flush() {
+    for (const [id, ask] of this.#asks) {
+      if (ask.port === this.#port) continue;
+      ask.port = this.#port;
+      const error = this.#post(ask.message);
+      if (!error) continue;
+      this.#asks.delete(id);
+      ask.reject(error);
+    }
+  }
+
+  /** @param {object} message */
+  #post(message) {
+    try {
+      this.#port?.postMessage(message);
+      return undefined;
+    } catch (cause) {
+      return new PacelineError("bad-job", "expected data that can be cloned", { cause });
+    }
+  }
+
+  /** @param {string} reason @param {"host-crashed" | "not-connected"} code */
+  #died(reason, code) {
+    this.#disconnect();
+    const now = Date.now();
+    this.#deaths = [...this.#deaths.filter((at) => now - at < DEATHS_MS), now];
+    if (this.#deaths.length > MAX_DEATHS) return this.#fail(new PacelineError(code, reason));
+    setTimeout(() => this.#port ?? this.open(), BACKOFF_MS[this.#deaths.length - 1]);
+  }
+
+  #disconnect() {
+    this.#watch?.abort();
+    this.#watch = undefined;
+    this.#leave?.();
+    this.#leave = undefined;
+    this.#port?.close();
+    this.#port = undefined;
+    this.#instance = undefined;
+    this.#isWelcome = false;
+  }
+
+  /** @param {PacelineError} error */
+  #fail(error) {
+    this.#disconnect();
+    this.#failure = error;
+    this.#deaths.push(Date.now());
+    const asks = [...this.#asks.values()];
+    this.#asks.clear();
+    for (const ask of asks) ask.reject(error);
+    this.handlers.failed(error);
+  }
+}

@@ -1,0 +1,272 @@
+/** A rate-limited action queue for the browser. Importing it touches nothing of the browser; `connect` does. */
+
+/** Connects this page to a queue. All pages of an origin that give the same name share it. */
+export function connect(options?: ConnectOptions): Queue;
+
+export interface ConnectOptions {
+  /** The queue's name; `default` when absent. */
+  name?: string;
+  /** The signed-in user that jobs are sent for. */
+  principal?: string;
+  /** The kind of context that runs the scheduler. */
+  host?: "auto" | "shared-worker";
+  /** Where `worker.js` is served, on this origin. */
+  workerUrl?: string | URL;
+  /** Where the worker's wasm is served. */
+  wasmUrl?: string | URL;
+  budgets?: Budget[];
+}
+
+/** One set of limits that a server counts together. */
+export interface Budget {
+  id: string;
+  /** URL patterns; `*` stands for any text. The longest that matches wins. */
+  match?: string[];
+  /** All of them must admit: `"100/10s"`, or its parts. */
+  limits?: (string | { limit: number; window: string | number; algorithm?: string })[];
+  maxInFlight?: number;
+  /** The share of each limit that is used, above 0 and up to 1. */
+  share?: number;
+  /** How the server takes idempotency keys. */
+  idempotency?: { header: string; ttlMs?: number };
+}
+
+/** What a connected page has. Events carry their news in `detail`. */
+export interface Queue extends EventTarget {
+  readonly name: string;
+  /** The host, once it has welcomed this page; after a change, the newest. */
+  readonly ready: Promise<Host>;
+  /** Hands in one job, in the interactive lane. Resolves once it is stored. */
+  enqueue(job: Job, options?: { signal?: AbortSignal }): Promise<JobHandle>;
+  /** Hands in many jobs, in the bulk lane, all or none. Resolves once they are stored. */
+  enqueueMany(jobs: Job[], options?: { group?: string }): Promise<GroupHandle>;
+  /** Like the page's own fetch, but paced. GET and HEAD are not stored. */
+  fetch(input: RequestInfo | URL, init?: FetchInit): Promise<Response>;
+  /** Cancels what has not left. */
+  cancel(target: Target): Promise<{ cancelled: number; alreadySent: number }>;
+  /** Sends failed jobs again. Rejects with `needs-force` when every one of them needs that. */
+  retry(target: Target, options?: { force?: boolean }): Promise<{ retried: number; needsForce: number }>;
+  /** Closes a budget, or all of them, until `resume`. */
+  hold(budget?: string): Promise<void>;
+  resume(budget?: string): Promise<void>;
+  /** Calls the listener with each snapshot, for the first time in a later microtask. Returns what ends it. */
+  subscribe(listener: (snapshot: Snapshot) => void): () => void;
+  /** The newest snapshot that this page has heard; without a subscription it asks for a newer one for the next call. */
+  snapshot(): Snapshot;
+  /** Jobs in the order of their acceptance; `next` is the `after` to ask on with. */
+  jobs(filter?: JobFilter): Promise<JobView[] & { next?: number }>;
+  /** Resolves once nothing waits and nothing is on its way. */
+  idle(): Promise<void>;
+  /** Changes the budgets; what they have consumed is kept. */
+  configure(config: { budgets: Budget[] }): Promise<void>;
+  /** Leaves the queue, which works on. What waits in this page rejects with `not-connected`. */
+  close(): void;
+
+  addEventListener<Name extends keyof QueueEvents>(
+    name: Name,
+    listener: (event: CustomEvent<QueueEvents[Name]>) => void,
+    options?: boolean | AddEventListenerOptions,
+  ): void;
+  addEventListener(
+    name: string,
+    listener: EventListenerOrEventListenerObject | null,
+    options?: boolean | AddEventListenerOptions,
+  ): void;
+}
+
+export interface QueueEvents {
+  settled: SettledJob;
+  paused: { budget: string; until: number; isEstimate: boolean };
+  resumed: { budget: string };
+  refused: { budget: string; job: string; status: number; believedFree: number; retryAfterMs?: number | null };
+  held: { budget?: string | null; cause: string };
+  storage: { message: string };
+  "host-changed": Host;
+  "host-crashed": { message: string };
+  "config-changed": undefined;
+  error: PacelineError | { message: string };
+}
+
+export interface Host {
+  host: string;
+  /** Whether jobs survive a restart. */
+  durable: boolean;
+  version: string;
+  epoch: number;
+  /** A random name of the host's life. */
+  instance: string;
+}
+
+export type Lane = "interactive" | "bulk" | "background";
+export type State = "queued" | "sending" | "retry-wait" | "done" | "failed" | "cancelled";
+
+export interface Job {
+  /** Its name; the same name twice is the same job. Made when absent. */
+  id?: string;
+  /** Absolute. */
+  url: string | URL;
+  /** `GET`, or `POST` with a body, when absent. */
+  method?: string;
+  headers?: Record<string, string | number> | Iterable<[string, string]>;
+  /** Objects and arrays are sent as JSON. At most 16 MB. */
+  body?: object | string | Blob | BufferSource | URLSearchParams | FormData | null;
+  lane?: Lane;
+  /** Jobs with one key run in order, one at a time. */
+  key?: string;
+  group?: string;
+  budget?: string;
+  kind?: "patch" | "replace" | "create" | "delete" | "custom";
+  /** Units that one attempt uses. */
+  cost?: number;
+  idempotencyKey?: string;
+  /** Whether sending it twice is the same as once. */
+  repeatable?: boolean;
+  /** The longest wait for its first attempt. */
+  maxWaitMs?: number;
+  /** The time-out of one attempt. */
+  timeoutMs?: number;
+  /** The instant before which it does not start, in milliseconds since the epoch. */
+  notBefore?: number;
+  principal?: string;
+  credentials?: RequestCredentials;
+  /** `follow` holds for GET and HEAD only; a redirected write is an error. */
+  redirect?: "follow" | "error";
+  /** Anything that JSON can hold; `jobs` gives it back. */
+  meta?: unknown;
+}
+
+export type FetchInit = RequestInit & { paceline?: Omit<Job, "url" | "method" | "headers" | "body"> };
+
+export interface JobHandle {
+  readonly id: string;
+  /** The answer; rejects with PacelineError for a job that failed or was cancelled. Never reported as unhandled. */
+  readonly done: Promise<PacelineResponse>;
+}
+
+export interface PacelineResponse extends Response {
+  /** Whether the body is not whole: it was above 8 MB, or the connection broke. */
+  readonly truncated?: boolean;
+}
+
+export interface GroupHandle {
+  readonly group: string;
+  readonly ids: string[];
+  readonly total: number;
+  readonly settled: Promise<GroupResult>;
+}
+
+export interface GroupResult {
+  done: number;
+  failed: number;
+  cancelled: number;
+}
+
+/** A job, a bulk action, or the id of either; or several jobs. */
+export type Target = string | { id: string } | { group: string } | (string | { id: string })[];
+
+export interface JobFilter {
+  id?: string;
+  state?: State;
+  group?: string;
+  key?: string;
+  lane?: Lane;
+  /** At most 1000; 100 when absent. */
+  limit?: number;
+  after?: number;
+}
+
+export interface JobView {
+  id: string;
+  cursor: number;
+  url: string;
+  method: string;
+  meta?: unknown;
+  state: State;
+  lane: Lane;
+  key?: string;
+  group?: string;
+  budget: string;
+  attempts: number;
+  /** Why it waits. */
+  cause?: string;
+  until?: number;
+  failure?: { code: Code; status?: number; text?: string };
+  settledAt?: number;
+}
+
+export interface SettledJob {
+  id: string;
+  state: State;
+  code?: Code;
+  status?: number;
+  text?: string;
+  group?: string;
+  attempts: number;
+}
+
+/** Times are in milliseconds since the epoch. */
+export interface Snapshot {
+  counts: Counts;
+  pausedUntil?: number | null;
+  /** Until all is sent; null while that cannot be known. */
+  etaMs?: number | null;
+  etaIsEstimate: boolean;
+  nextWakeAt?: number | null;
+  held: string[];
+  host: { kind: string; durable: boolean; instance: string; epoch: number };
+  byLane: Record<string, { waiting: number; sending: number }>;
+  byGroup: Record<string, Counts & { total: number; etaMs?: number | null }>;
+  byBudget: Record<string, BudgetView>;
+}
+
+export interface Counts {
+  queued: number;
+  sending: number;
+  retryWait: number;
+  done: number;
+  failed: number;
+  cancelled: number;
+}
+
+export interface BudgetView {
+  waiting: number;
+  sending: number;
+  pausedUntil?: number | null;
+  pauseIsEstimate: boolean;
+  held: string[];
+  cause?: string | null;
+  rule?: string | null;
+  etaMs?: number | null;
+}
+
+export type Code =
+  | "bad-job" | "unknown-budget" | "secret-header" | "never-fits" | "queue-full" | "storage-full" | "storage"
+  | "expired" | "cancelled" | "aborted" | "cleared" | "superseded" | "cancelled-out" | "http" | "retries-exhausted"
+  | "outcome-unknown" | "key-reused" | "key-failed" | "needs-force" | "wait-too-long" | "stale" | "not-connected"
+  | "protocol" | "host-crashed";
+
+export interface ErrorDetails {
+  jobId?: string;
+  /** The status of the last answer. */
+  status?: number;
+  response?: PacelineResponse;
+  cause?: unknown;
+  /** The field of the job or option that is not as expected. */
+  field?: string;
+  expected?: string;
+  got?: string;
+  /** The index of the job in `enqueueMany`. */
+  index?: number;
+}
+
+export class PacelineError extends Error implements ErrorDetails {
+  constructor(code: Code, message: string, details?: ErrorDetails);
+  readonly code: Code;
+  jobId?: string;
+  status?: number;
+  response?: PacelineResponse;
+  field?: string;
+  expected?: string;
+  got?: string;
+  index?: number;
+}

@@ -1,0 +1,27 @@
+/** What the worker's shell needs of the built wasm's glue. */
+
+export interface EngineShell {
+  post(tab: number, message: object): void;
+  /** Sets the one timer; `undefined` clears it. */
+  set_timer(ms: number | undefined): void;
+  send(request: object, options: { timeoutMs: number; headers: [string, string][] }): Promise<object>;
+  /** The engine lost its epoch or its store. */
+  stopped(reason: string): void;
+}
+
+export interface EngineOptions {
+  queue: string;
+  instance: string;
+  host: "shared-worker" | "service-worker";
+  version: string;
+}
+
+export class Engine {
+  static start(options: EngineOptions, shell: EngineShell): Promise<Engine>;
+  message(tab: number, message: object, requests: object[], sizes: number[]): void;
+  tab_left(tab: number): void;
+  wake(): void;
+  online(is_online: boolean): void;
+}
+
+export default function init(input: { module_or_path: unknown }): Promise<unknown>;

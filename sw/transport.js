@@ -1,0 +1,115 @@
+// One attempt: a fetch with a time-out that covers its answer's body.
+
+/** @typedef {import("./wire.js").StoredRequest} StoredRequest */
+/** @typedef {import("./wire.js").Answer} Answer */
+
+const MAX_BODY = 8 * 1024 * 1024;
+const TEXT_BYTES = 4 * 1024;
+const NULL_BODY = [101, 103, 204, 205, 304];
+
+/**
+ * Sends a request and reads its answer. Never rejects.
+ * @param {StoredRequest} request
+ * @param {{ timeoutMs: number, headers: [string, string][] }} options headers to add for this attempt
+ * @returns {Promise<({ kind: "answer" } & Answer) | { kind: "none", cause: "network" | "timed-out" | "never-left", message: string }>}
+ */
+export async function send(request, { timeoutMs, headers }) {
+  const isRead = request.method === "GET" || request.method === "HEAD";
+  const abort = new AbortController();
+  const timer = setTimeout(() => abort.abort(), timeoutMs);
+  /** @param {unknown} error */
+  const none = (error) => {
+    const message = error instanceof Error ? error.message : String(error);
+    return /** @type {const} */ ({ kind: "none", cause: abort.signal.aborted ? "timed-out" : "network", message });
+  };
+  try {
+    let prepared;
+    try {
+      prepared = prepare(request, isRead, headers, abort.signal);
+    } catch (error) {
+      return { ...none(error), cause: "never-left" };
+    }
+    let response;
+    try {
+      response = await fetch(prepared);
+    } catch (error) {
+      return none(error);
+    }
+    const { body, truncated, error } = await read(response, request.method);
+    // What was read of a write's answer still tells its status; a read has nothing without its body.
+    if (error !== undefined && isRead && response.ok) return none(error);
+    return { kind: "answer", ...describe(response), body, truncated, ...textOf(response, body) };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/**
+ * @param {StoredRequest} request
+ * @param {boolean} isRead
+ * @param {[string, string][]} added
+ * @param {AbortSignal} signal
+ */
+function prepare(request, isRead, added, signal) {
+  const headers = new Headers(request.headers);
+  for (const [name, value] of added) headers.set(name, value);
+  return new Request(request.url, {
+    method: request.method,
+    headers,
+    body: request.body ?? null,
+    credentials: request.credentials ?? "same-origin",
+    // A browser follows a redirected write with another method or twice the effect; the app has to know instead.
+    redirect: isRead ? (request.redirect ?? "follow") : "error",
+    cache: "no-store",
+    signal,
+  });
+}
+
+/** @param {Response} response */
+function describe({ status, statusText, headers, url, redirected }) {
+  return { status, statusText, headers: /** @type {[string, string][]} */ ([...headers]), url, redirected };
+}
+
+/**
+ * Reads a body up to the limit. A body that breaks gives what came of it, and the error.
+ * @param {Response} response
+ * @param {string} method
+ * @returns {Promise<{ body: ArrayBuffer | null, truncated: boolean, error?: unknown }>}
+ */
+async function read(response, method) {
+  if (!response.body || method === "HEAD" || NULL_BODY.includes(response.status)) return { body: null, truncated: false };
+  const reader = response.body.getReader();
+  /** @type {Uint8Array[]} */
+  const chunks = [];
+  let length = 0;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return { body: join(chunks, length), truncated: false };
+      chunks.push(value.subarray(0, MAX_BODY - length));
+      length += value.length;
+      if (length > MAX_BODY) break;
+    }
+    reader.cancel().catch(() => {});
+    return { body: join(chunks, MAX_BODY), truncated: true };
+  } catch (error) {
+    return { body: join(chunks, length), truncated: true, error };
+  }
+}
+
+/** @param {Uint8Array[]} chunks @param {number} length */
+function join(chunks, length) {
+  const whole = new Uint8Array(length);
+  let at = 0;
+  for (const chunk of chunks) {
+    whole.set(chunk, at);
+    at += chunk.length;
+  }
+  return whole.buffer;
+}
+
+/** @param {Response} response @param {ArrayBuffer | null} body */
+function textOf({ status }, body) {
+  if (status < 400 || !body) return {};
+  return { text: new TextDecoder().decode(body.slice(0, TEXT_BYTES)) };
+}

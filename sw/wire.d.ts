@@ -1,0 +1,80 @@
+/** What travels between client and host, as far as the JavaScript reads it. */
+
+import type { Code, JobView, Snapshot, State } from "./paceline.js";
+
+export interface StoredRequest {
+  url: string;
+  method: string;
+  headers: Record<string, string>;
+  body?: string | Blob | ArrayBuffer;
+  meta?: unknown;
+  credentials?: RequestCredentials;
+  redirect?: "follow" | "error";
+}
+
+/** The fields of a job that the scheduler reads. */
+export interface WireJob {
+  id?: string;
+  url: string;
+  method: string;
+  headers: Record<string, string>;
+  idempotencyKey?: string;
+  [field: string]: unknown;
+}
+
+export interface Prepared {
+  job: WireJob;
+  request: StoredRequest;
+  /** Bytes of the request. */
+  size: number;
+}
+
+export interface Answer {
+  status: number;
+  statusText: string;
+  headers: [string, string][];
+  url: string;
+  redirected: boolean;
+  body: ArrayBuffer | string | null;
+  truncated?: boolean;
+  text?: string;
+}
+
+export interface AcceptedJob {
+  id: string;
+  state: State;
+  code?: Code;
+  status?: number;
+}
+
+/** How a job ended. */
+export interface Outcome {
+  id: string;
+  state: State;
+  code?: Code;
+  status?: number;
+  text?: string;
+  message?: string;
+  cause?: unknown;
+  response?: Answer;
+}
+
+export interface HostMessage {
+  paceline: number;
+  re?: number;
+  type: string;
+  instance?: string;
+  epoch?: number;
+  name?: string;
+  detail?: any;
+  host?: string;
+  durable?: boolean;
+  version?: string;
+  job?: Outcome;
+  response?: Answer;
+  snapshot?: Snapshot;
+  jobs?: JobView[];
+  next?: number;
+}
+
+export type Post = (message: any, transfer: Transferable[]) => void;
