@@ -37,17 +37,34 @@ pub struct Response<'a> {
 impl Response<'_> {
     /// Returns the first header of that name.
     fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+        self.headers
+            .iter()
+            .find(|(other, _)| other.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
     }
 }
 
 /// Reads a response that came at `now`.
 pub fn read(response: &Response<'_>, sent: Sent, now: Wall) -> Answer {
     let date = response.header("date").and_then(retry_after::parse_date);
-    let retry_after_ms = response.header("retry-after").and_then(|value| parse_retry_after(value, date.unwrap_or(now)));
-    let verdict = verdict(response.status, response.header("retry-after").is_some(), sent);
-    let text = response.text.filter(|_| response.status >= 400).map(|text| shortened(text).to_owned());
-    Answer { status: response.status, verdict, retry_after_ms, text }
+    let retry_after_ms = response
+        .header("retry-after")
+        .and_then(|value| parse_retry_after(value, date.unwrap_or(now)));
+    let verdict = verdict(
+        response.status,
+        response.header("retry-after").is_some(),
+        sent,
+    );
+    let text = response
+        .text
+        .filter(|_| response.status >= 400)
+        .map(|text| shortened(text).to_owned());
+    Answer {
+        status: response.status,
+        verdict,
+        retry_after_ms,
+        text,
+    }
 }
 
 /// What a status means for the job.
@@ -84,37 +101,70 @@ mod tests {
     const NOW: Wall = Wall::from_millis(1_788_264_000_000);
 
     fn answer(status: u16, headers: &[(&str, &str)], sent: Sent) -> Answer {
-        let headers: Vec<(String, String)> =
-            headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        read(&Response { status, headers: &headers, text: None }, sent, NOW)
+        let headers: Vec<(String, String)> = headers
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        read(
+            &Response {
+                status,
+                headers: &headers,
+                text: None,
+            },
+            sent,
+            NOW,
+        )
     }
 
     #[test]
     fn a_refusal_is_no_failure() {
         assert_eq!(answer(429, &[], Sent::First).verdict, Verdict::Refused);
-        assert_eq!(answer(503, &[("Retry-After", "5")], Sent::First).verdict, Verdict::Refused);
+        assert_eq!(
+            answer(503, &[("Retry-After", "5")], Sent::First).verdict,
+            Verdict::Refused
+        );
         assert_eq!(answer(503, &[], Sent::First).verdict, Verdict::Unavailable);
     }
 
     #[test]
     fn a_conflict_means_something_else_on_a_repeat() {
         assert_eq!(answer(409, &[], Sent::First).verdict, Verdict::Final);
-        assert_eq!(answer(409, &[], Sent::AgainWithKey).verdict, Verdict::StillRunning);
-        assert_eq!(answer(422, &[], Sent::AgainWithKey).verdict, Verdict::KeyReused);
+        assert_eq!(
+            answer(409, &[], Sent::AgainWithKey).verdict,
+            Verdict::StillRunning
+        );
+        assert_eq!(
+            answer(422, &[], Sent::AgainWithKey).verdict,
+            Verdict::KeyReused
+        );
     }
 
     #[test]
     fn the_date_header_corrects_a_wrong_clock() {
-        let headers = [("date", "Tue, 01 Sep 2026 12:00:00 GMT"), ("retry-after", "Tue, 01 Sep 2026 12:00:20 GMT")];
+        let headers = [
+            ("date", "Tue, 01 Sep 2026 12:00:00 GMT"),
+            ("retry-after", "Tue, 01 Sep 2026 12:00:20 GMT"),
+        ];
 
-        assert_eq!(answer(429, &headers, Sent::First).retry_after_ms, Some(20_000));
+        assert_eq!(
+            answer(429, &headers, Sent::First).retry_after_ms,
+            Some(20_000)
+        );
     }
 
     #[test]
     fn a_long_text_is_cut_between_characters() {
         let text = "ü".repeat(4_000);
 
-        let answer = read(&Response { status: 500, headers: &[], text: Some(&text) }, Sent::First, NOW);
+        let answer = read(
+            &Response {
+                status: 500,
+                headers: &[],
+                text: Some(&text),
+            },
+            Sent::First,
+            NOW,
+        );
 
         assert_eq!(answer.text.unwrap().len(), MAX_TEXT_BYTES);
     }

@@ -23,12 +23,18 @@ pub fn parse_retry_after(value: &str, now: Wall) -> Option<u64> {
 pub(crate) fn parse_date(value: &str) -> Option<Wall> {
     let date = httpdate::parse_http_date(value.trim()).ok()?;
     let since = date.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    Some(Wall::from_millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX)))
+    Some(Wall::from_millis(
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
+    ))
 }
 
 fn parse_seconds(value: &str) -> Option<u64> {
     let (whole, fraction) = value.split_once('.').unwrap_or((value, ""));
-    let is_number = !whole.is_empty() && whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit());
+    let is_number = !whole.is_empty()
+        && whole
+            .bytes()
+            .chain(fraction.bytes())
+            .all(|byte| byte.is_ascii_digit());
     if !is_number {
         return None;
     }
@@ -36,7 +42,12 @@ fn parse_seconds(value: &str) -> Option<u64> {
     let digits: String = fraction.chars().chain("000".chars()).take(3).collect();
     let millis: u64 = digits.parse().ok()?;
     let is_above = fraction.bytes().skip(3).any(|byte| byte != b'0');
-    Some(seconds.saturating_mul(1_000).saturating_add(millis).saturating_add(u64::from(is_above)))
+    Some(
+        seconds
+            .saturating_mul(1_000)
+            .saturating_add(millis)
+            .saturating_add(u64::from(is_above)),
+    )
 }
 
 #[cfg(test)]
@@ -55,21 +66,46 @@ mod tests {
 
     #[test]
     fn reads_dates_and_takes_a_past_one_as_zero() {
-        assert_eq!(parse_retry_after("Tue, 01 Sep 2026 12:01:00 GMT", NOW), Some(60_000));
-        assert_eq!(parse_retry_after("Tuesday, 01-Sep-26 12:01:00 GMT", NOW), Some(60_000));
-        assert_eq!(parse_retry_after("Wed, 21 Oct 2015 07:28:00 GMT", NOW), Some(0));
+        assert_eq!(
+            parse_retry_after("Tue, 01 Sep 2026 12:01:00 GMT", NOW),
+            Some(60_000)
+        );
+        assert_eq!(
+            parse_retry_after("Tuesday, 01-Sep-26 12:01:00 GMT", NOW),
+            Some(60_000)
+        );
+        assert_eq!(
+            parse_retry_after("Wed, 21 Oct 2015 07:28:00 GMT", NOW),
+            Some(0)
+        );
     }
 
     #[test]
     fn what_cannot_be_read_is_absent() {
-        for garbage in ["", "-10", "soon", "1e3", "nan", "12 s", "1.2.3", "+5", "Tue, 99 Foo 2026"] {
+        for garbage in [
+            "",
+            "-10",
+            "soon",
+            "1e3",
+            "nan",
+            "12 s",
+            "1.2.3",
+            "+5",
+            "Tue, 99 Foo 2026",
+        ] {
             assert_eq!(parse_retry_after(garbage, NOW), None, "{garbage}");
         }
     }
 
     #[test]
     fn a_wait_is_bounded() {
-        assert_eq!(parse_retry_after(&"9".repeat(35), NOW), Some(MAX_RETRY_AFTER_MS));
-        assert_eq!(parse_retry_after("Fri, 31 Dec 9999 23:59:59 GMT", NOW), Some(MAX_RETRY_AFTER_MS));
+        assert_eq!(
+            parse_retry_after(&"9".repeat(35), NOW),
+            Some(MAX_RETRY_AFTER_MS)
+        );
+        assert_eq!(
+            parse_retry_after("Fri, 31 Dec 9999 23:59:59 GMT", NOW),
+            Some(MAX_RETRY_AFTER_MS)
+        );
     }
 }
