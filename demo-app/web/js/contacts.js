@@ -58,7 +58,7 @@ export function generateContacts() {
     const last = pick(LAST);
     const house = pick(HOUSE);
     const trade = pick(TRADE);
-    const address = `${first}.${last}@${house}.example`.toLowerCase();
+    const address = `${first[0]}.${last}@${house}.example`.toLowerCase();
     const seen = taken.get(address) ?? 0;
     taken.set(address, seen + 1);
     const email = seen === 0 ? address : address.replace("@", `${seen + 1}@`);
