@@ -152,7 +152,6 @@ export class Book extends EventTarget {
   /** @param {Change} known @param {Job} job */
   #update(known, job) {
     if (known.state === "done" || known.state === "cancelled") return false;
-    if (known.state === "sending" && job.state === "queued" && performance.now() - known.at < 50) return false;
     known.cursor ??= job.cursor;
     if (known.state === job.state && known.code === job.code && known.until === job.until) return false;
     Object.assign(known, { state: job.state, code: job.code, status: job.status, until: job.until, at: performance.now() });

@@ -54,7 +54,6 @@ export class Row {
       this.index = index;
       this.element.setAttribute("aria-rowindex", String(index + 2));
       this.element.style.transform = `translateY(${top}px)`;
-      this.element.classList.toggle("odd", index % 2 === 1);
     }
     this.contact = contact;
   }
