@@ -18,7 +18,10 @@ struct Web;
 struct Modules;
 
 /// The built worker, or the reason why there is none, as the build script left it.
-#[allow(unreachable_pub, reason = "the file is generated and does not know where it is included")]
+#[allow(
+    unreachable_pub,
+    reason = "the file is generated and does not know where it is included"
+)]
 mod pkg {
     include!(concat!(env!("OUT_DIR"), "/pkg_assets.rs"));
 }

@@ -184,3 +184,86 @@ fn text(status: StatusCode, message: &str) -> Response<Body> {
         .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site(worker_folder: Option<PathBuf>) -> State<Arc<Site>> {
+        State(Arc::new(Site {
+            web: Source::web(None),
+            modules: Source::modules(None),
+            worker: Source::worker(worker_folder.as_deref()),
+            worker_folder,
+        }))
+    }
+
+    async fn get_page(path: &'static str, headers: HeaderMap) -> Response<Body> {
+        page(site(None), Uri::from_static(path), headers).await
+    }
+
+    fn header_of<'a>(response: &'a Response<Body>, name: &str) -> &'a str {
+        response
+            .headers()
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
+    }
+
+    #[tokio::test]
+    async fn the_page_may_run_wasm_and_its_own_scripts_only() {
+        let response = get_page("/", HeaderMap::new()).await;
+
+        assert_eq!(response.status(), StatusCode::OK);
+        assert!(
+            header_of(&response, "content-security-policy")
+                .contains("script-src 'self' 'wasm-unsafe-eval';")
+        );
+        assert_eq!(header_of(&response, "cache-control"), "no-cache");
+    }
+
+    #[tokio::test]
+    async fn a_known_file_is_not_sent_again() {
+        let first = get_page("/", HeaderMap::new()).await;
+        let mut headers = HeaderMap::new();
+        headers.insert(header::IF_NONE_MATCH, first.headers()[header::ETAG].clone());
+
+        let second = get_page("/", headers).await;
+
+        assert_eq!(second.status(), StatusCode::NOT_MODIFIED);
+    }
+
+    #[tokio::test]
+    async fn no_path_leads_out_of_a_folder() {
+        let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+        let source = Source::web(Some(&root.join("demo-app/web")));
+
+        assert!(source.read("index.html").await.is_some());
+        for name in ["../src/main.rs", "js/../../src/main.rs", "/etc/passwd", ""] {
+            assert!(source.read(name).await.is_none(), "{name}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_missing_worker_is_told_with_its_reason() {
+        let empty = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("demo-app/web");
+        let name = Path("paceline_sw_bg.wasm".to_owned());
+
+        let response = paceline(
+            site(Some(empty)),
+            name,
+            Query(Delay { delay_ms: None }),
+            HeaderMap::new(),
+        )
+        .await;
+
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(header_of(&response, "service-worker-allowed"), "/");
+    }
+
+    #[test]
+    fn modules_and_wasm_have_the_types_that_browsers_insist_on() {
+        assert_eq!(content_type("client.js"), "text/javascript; charset=utf-8");
+        assert_eq!(content_type("paceline_sw_bg.wasm"), "application/wasm");
+    }
+}

@@ -11,7 +11,8 @@ use axum::extract::{Path, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, Method, Response, StatusCode, header};
 use bytes::Bytes;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::{BodyExt, Collected, LengthLimitError, Limited};
+use hyper::body::Body as _;
 use serde_json::json;
 use tokio::time::{Instant, sleep_until};
 
@@ -93,21 +94,30 @@ async fn read(parts: &Parts, body: Body) -> Result<Call, Problem> {
     })
 }
 
-/// Reads a body up to a bound.
+/// Reads a body up to a bound; one that announces more is not read at all.
 pub(crate) async fn read_body(body: Body, most: usize) -> Result<Bytes, Problem> {
-    let read = Limited::new(body, most).collect().await;
-    read.map(|body| body.to_bytes()).map_err(|error| {
-        if error.is::<LengthLimitError>() {
-            let detail = format!("a body has at most {most} bytes");
-            Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body too large", &detail)
-        } else {
-            Problem::new(
-                StatusCode::BAD_REQUEST,
-                "body broken off",
-                "the body did not come to its end",
-            )
-        }
-    })
+    if usize::try_from(body.size_hint().lower()).is_ok_and(|announced| announced <= most) {
+        let read = Limited::new(body, most).collect().await;
+        read.map(Collected::to_bytes).map_err(|error| {
+            if error.is::<LengthLimitError>() {
+                too_large(most)
+            } else {
+                broken_off()
+            }
+        })
+    } else {
+        Err(too_large(most))
+    }
+}
+
+fn too_large(most: usize) -> Problem {
+    let detail = format!("a body has at most {most} bytes");
+    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body too large", &detail)
+}
+
+fn broken_off() -> Problem {
+    let detail = "the body did not come to its end";
+    Problem::new(StatusCode::BAD_REQUEST, "body broken off", detail)
 }
 
 /// The part of a path that follows `/strict/{account}/api`, with its query.

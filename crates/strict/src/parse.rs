@@ -366,3 +366,7 @@ impl<'a> Fields<'a> {
         ))
     }
 }
+
+#[cfg(test)]
+#[path = "parse/tests.rs"]
+mod tests;
