@@ -14,9 +14,11 @@ import { PROTOCOL, uuid } from "./protocol.js";
  */
 /** @typedef {{ message: object, port?: MessagePort, resolve: (reply: any) => void, reject: (error: unknown) => void }} Ask */
 
-/** More deaths of hosts than this in `DEATHS_MS` and the connection gives up. */
+/** More deaths of hosts than this in `DEATHS_MS`, or attempts in a row that no host answers, and the connection gives up. */
 const MAX_DEATHS = 3;
 const DEATHS_MS = 10_000;
+/** A worker says that it is there before its wasm has loaded; one that does not will not. */
+const SILENCE_MS = 4_000;
 const BACKOFF_MS = [0, 100, 500];
 
 /** Makes the one call of the constructor: URL, name and options are a SharedWorker's identity. */
@@ -33,7 +35,9 @@ export class Connection {
   /** @type {AbortController | undefined} */ #watch;
   /** @type {(() => void) | undefined} */ #leave;
   /** @type {number[]} */ #deaths = [];
+  #failedAt = 0;
   /** @type {string | undefined} */ #lastWords;
+  #misses = 0;
   #lastId = 0;
   #helloId = 0;
   #isWelcome = false;
@@ -52,7 +56,7 @@ export class Connection {
 
   /** Whether a request would be rejected at once. */
   get failure() {
-    const isOver = Date.now() - (this.#deaths.at(-1) ?? 0) > DEATHS_MS;
+    const isOver = Date.now() - this.#failedAt > DEATHS_MS;
     return this.#isClosed || !isOver ? this.#failure : undefined;
   }
 
@@ -75,12 +79,16 @@ export class Connection {
     const { port } = worker;
     this.#port = port;
     let isHeard = false;
-    // Once the host has spoken, an error is news of it and not its death.
-    worker.addEventListener("error", () => {
-      if (!isHeard && port === this.#port) this.#died(`the worker cannot be loaded: ${this.url}`, "not-connected");
-    });
+    // Once the host has spoken, an error is news of it and not its death. Of a script that does not load, a browser may
+    // tell one page and not the next.
+    const missed = () => {
+      if (!isHeard && port === this.#port) this.#missed();
+    };
+    worker.addEventListener("error", missed);
+    setTimeout(missed, SILENCE_MS);
     port.onmessage = ({ data }) => {
       isHeard = true;
+      this.#misses = 0;
       if (port === this.#port && data?.paceline === PROTOCOL) this.#receive(data);
     };
     this.#sayHello();
@@ -157,7 +165,7 @@ export class Connection {
     const watch = (this.#watch = new AbortController());
     const options = { mode: /** @type {"shared"} */ ("shared"), signal: watch.signal };
     const died = () => {
-      if (watch === this.#watch) this.#died(this.#lastWords ?? "the host died", "host-crashed");
+      if (watch === this.#watch) this.#died();
     };
     navigator.locks.request(`paceline-host:${this.queue}:${instance}`, options, died).catch(() => {});
   }
@@ -194,13 +202,22 @@ export class Connection {
     }
   }
 
-  /** @param {string} reason @param {"host-crashed" | "not-connected"} code */
-  #died(reason, code) {
-    this.#disconnect();
+  #missed() {
+    this.#misses += 1;
+    this.#openAgain(this.#misses, new PacelineError("not-connected", `the worker cannot be loaded: ${this.url}`));
+  }
+
+  #died() {
     const now = Date.now();
     this.#deaths = [...this.#deaths.filter((at) => now - at < DEATHS_MS), now];
-    if (this.#deaths.length > MAX_DEATHS) return this.#fail(new PacelineError(code, reason));
-    setTimeout(() => this.#port ?? this.open(), BACKOFF_MS[this.#deaths.length - 1]);
+    this.#openAgain(this.#deaths.length, new PacelineError("host-crashed", this.#lastWords ?? "the host died"));
+  }
+
+  /** @param {number} failures @param {PacelineError} error */
+  #openAgain(failures, error) {
+    this.#disconnect();
+    if (failures > MAX_DEATHS) return this.#fail(error);
+    setTimeout(() => this.#port ?? this.open(), BACKOFF_MS[failures - 1]);
   }
 
   #disconnect() {
@@ -218,7 +235,9 @@ export class Connection {
   #fail(error) {
     this.#disconnect();
     this.#failure = error;
-    this.#deaths.push(Date.now());
+    this.#failedAt = Date.now();
+    this.#deaths = [];
+    this.#misses = 0;
     const asks = [...this.#asks.values()];
     this.#asks.clear();
     for (const ask of asks) ask.reject(error);

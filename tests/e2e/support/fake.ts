@@ -1,0 +1,96 @@
+// A site that serves the client and the worker's shell around a fake engine, and an API with every kind of answer. Its API
+// allows all origins, so that a page of the real site can call it too.
+import { readFile } from "node:fs/promises";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { extname, join, resolve } from "node:path";
+import { ROOT } from "./browsers";
+
+const TYPES: Record<string, string> = { ".js": "text/javascript", ".wasm": "application/wasm" };
+const MIB = 1024 * 1024;
+
+/** A request as the API saw it. */
+export interface Call {
+  method: string;
+  path: string;
+  headers: Record<string, string | string[] | undefined>;
+  body: string;
+}
+
+export class FakeSite {
+  /** All requests to the API but preflights, in order. */
+  readonly calls: Call[] = [];
+  private readonly held: (() => void)[] = [];
+
+  private constructor(
+    private readonly server: Server,
+    readonly origin: string,
+  ) {}
+
+  static async start(): Promise<FakeSite> {
+    const server = createServer();
+    await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+    const site = new FakeSite(server, `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    server.on("request", (request, response) => void site.answer(request, response));
+    return site;
+  }
+
+  /** Answers what waits at `/api/held`. */
+  release(): void {
+    for (const answer of this.held.splice(0)) answer();
+  }
+
+  async close(): Promise<void> {
+    this.server.closeAllConnections();
+    await new Promise((closed) => this.server.close(closed));
+  }
+
+  private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? "/", this.origin);
+    const [, section, name = "", more = ""] = url.pathname.split("/");
+    if (section === "api") return this.api(request, response, name, more);
+    if (section !== "paceline") return void response.setHeader("content-type", "text/html").end("<!doctype html><title>blank</title>");
+    await new Promise((resolve) => setTimeout(resolve, Number(url.searchParams.get("delay_ms"))));
+    const isEngine = name === "paceline_sw.js";
+    const path = isEngine ? resolve(ROOT, "tests/fixtures/fake-engine", name) : join(ROOT, "sw", name);
+    const body = name.endsWith(".wasm") ? Buffer.alloc(8) : await readFile(path).catch(() => undefined);
+    response.setHeader("service-worker-allowed", "/");
+    response.writeHead(body ? 200 : 404, { "content-type": TYPES[extname(path)] ?? "text/plain" }).end(body);
+  }
+
+  private async api(request: IncomingMessage, response: ServerResponse, name: string, more: string): Promise<void> {
+    response.setHeader("access-control-allow-origin", "*");
+    response.setHeader("access-control-expose-headers", "*");
+    if (request.method === "OPTIONS") {
+      response.setHeader("access-control-allow-methods", "*").setHeader("access-control-allow-headers", "*");
+      return void response.end();
+    }
+    const body = await text(request);
+    const { method = "", url = "", headers } = request;
+    this.calls.push({ method, path: url, headers, body });
+    switch (name) {
+      case "status":
+        response.writeHead(Number(more), { "content-type": "text/plain", "x-kind": "status" });
+        return void response.end(["204", "205", "304"].includes(more) ? undefined : `status ${more}`);
+      case "echo":
+        return void response.setHeader("content-type", "application/json").end(JSON.stringify({ method, headers, body }));
+      case "redirect":
+        return void response.writeHead(302, { location: "/api/echo" }).end();
+      case "big":
+        return void response.end(Buffer.alloc(9 * MIB, "x"));
+      case "broken":
+        response.writeHead(200, { "content-length": "100" }).write("begun");
+        return void setTimeout(() => response.destroy(), 20);
+      case "held":
+        return void this.held.push(() => response.end("released"));
+      default:
+        response.destroy();
+    }
+  }
+}
+
+async function text(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString();
+}
