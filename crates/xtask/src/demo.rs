@@ -1,6 +1,7 @@
 //! The demo: the worker, then the binary that embeds it.
 
 use std::path::Path;
+use std::process::Command;
 
 use paceline_wasm_build::{run as run_command, step};
 
@@ -22,6 +23,18 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Outcome {
     let mut demo = cargo(root, "run");
     demo.args(["--quiet", "--release", "--package", "paceline-demo", "--"])
         .args(args);
+    hand_over(&mut demo)
+}
+
+/// Becomes the demo, so that what ends this command ends the demo.
+#[cfg(unix)]
+fn hand_over(demo: &mut Command) -> Outcome {
+    use std::os::unix::process::CommandExt;
+    Err(demo.exec().into())
+}
+
+#[cfg(not(unix))]
+fn hand_over(demo: &mut Command) -> Outcome {
     let status = demo.status()?;
     if status.success() {
         Ok(())
