@@ -406,6 +406,11 @@ impl Budget {
         true
     }
 
+    /// Forgets how long the server takes: it may be reached another way now.
+    pub(crate) fn network_changed(&mut self) {
+        self.latency.forget();
+    }
+
     /// Takes the wall clock's word for what is left of a pause: the machine slept.
     pub(crate) fn suspended(&mut self, now: Now) {
         self.latency.forget();

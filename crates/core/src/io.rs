@@ -139,8 +139,20 @@ pub enum Input {
         /// The budget; none for the whole queue.
         budget: Option<BudgetId>,
     },
+    /// The browser says whether there is a network. Only its no is believed: nothing is tried until it says yes, or
+    /// something succeeds.
+    Network(Network),
     /// A deadline of `poll_timeout` has come.
     Wake,
+}
+
+/// What the browser says of the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Network {
+    /// There is none.
+    Offline,
+    /// There may be one.
+    Online,
 }
 
 /// Whether a retry accepts the risk of doing something twice.
@@ -335,6 +347,8 @@ pub enum Cause {
     NotBefore,
     /// The queue or its budget is held.
     Held,
+    /// There is no network.
+    Offline,
 }
 
 impl Cause {
@@ -349,6 +363,7 @@ impl Cause {
             Self::Backoff => "backoff",
             Self::NotBefore => "not-before",
             Self::Held => "held",
+            Self::Offline => "offline",
         }
     }
 }

@@ -310,8 +310,10 @@ pub enum HoldCause {
     User,
     /// Too many refusals in a row.
     Refusing,
-    /// The store does not take writes.
+    /// The store does not take writes. Not stored itself.
     Storage,
+    /// The browser says that there is no network. Not stored: a new owner asks anew.
+    Offline,
 }
 
 impl HoldCause {
@@ -321,6 +323,15 @@ impl HoldCause {
             Self::User => "user",
             Self::Refusing => "refusing",
             Self::Storage => "storage",
+            Self::Offline => "offline",
+        }
+    }
+
+    /// Tells whether a hold is meant to last longer than its owner.
+    pub const fn is_lasting(self) -> bool {
+        match self {
+            Self::User | Self::Refusing => true,
+            Self::Storage | Self::Offline => false,
         }
     }
 }

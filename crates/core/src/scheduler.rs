@@ -276,6 +276,7 @@ impl Core {
                 cause,
             } => self.hold(request, budget, cause),
             Input::Resume { request, budget } => self.resume(request, budget),
+            Input::Network(network) => self.network(network),
             Input::Wake => {}
         }
         self.advance(now);
@@ -385,7 +386,7 @@ fn wake_reason(cause: Cause) -> WakeReason {
         Cause::Paused => "a pause ends",
         Cause::Rate => "a rule admits again",
         Cause::InFlight => "an earlier owner's attempt is over",
-        Cause::Order | Cause::Lane | Cause::Backoff | Cause::NotBefore | Cause::Held => {
+        Cause::Order | Cause::Lane | Cause::Backoff | Cause::NotBefore | Cause::Held | Cause::Offline => {
             "a job may start"
         }
     }

@@ -4,7 +4,7 @@ mod kit;
 
 use kit::{CardExt, EPOCH, Script, World, bucket, budget, card, cards};
 use paceline_core::ids::{BudgetId, GroupId, JobId};
-use paceline_core::io::{Cause, Event, Filter, Force, Input, Refusal, Reply, Target};
+use paceline_core::io::{Cause, Event, Filter, Force, Input, Network, Refusal, Reply, Target};
 use paceline_core::job::{HoldCause, Lane, Reason, State};
 use paceline_core::time::{Now, Wall};
 
@@ -661,4 +661,25 @@ fn the_refused_event_tells_what_both_sides_said() {
     });
     assert_eq!(refused, Some((429, 7, Some(1_000))));
     assert_eq!(world.settled.len(), 3);
+}
+
+#[test]
+fn no_network_holds_everything_and_costs_no_attempt() {
+    let mut world = World::new(&["10/1s"], None);
+    world.server.scripts.insert("j0".into(), vec![Script::Lost]);
+    world.enqueue(cards("j", 1));
+    world.run_until(10);
+    world.input(Input::Network(Network::Offline));
+    world.enqueue(cards("k", 3));
+    world.run_until(60_000);
+
+    assert_eq!(world.server.arrivals.len(), 1);
+    assert_eq!(world.core.poll_timeout(), None);
+    let views = world.core.jobs(&Filter { limit: 10, ..Filter::default() }, world.clock());
+    assert!(views.iter().all(|view| view.cause == Some(Cause::Offline)), "{views:?}");
+    assert_eq!(world.disk.records.values().map(|record| record.attempts_counted).sum::<u32>(), 0);
+
+    world.input(Input::Network(Network::Online));
+    world.run(120_000);
+    assert_eq!(world.settled.len(), 4);
 }

@@ -26,7 +26,7 @@ use budgets::Budgets;
 use commits::Commits;
 use paceline_core::Core;
 use paceline_core::ids::{BatchNo, GroupId, JobId, RequestId, Seq};
-use paceline_core::io::{Effect, Event, Input, NoAnswer, Reply};
+use paceline_core::io::{Effect, Event, Input, Network, NoAnswer, Reply};
 use paceline_core::scheduler::WakeReason;
 use paceline_core::time::{Mono, Now};
 use paceline_protocol::reply::f64_eq::F64;
@@ -81,6 +81,8 @@ pub enum HostInput<B> {
         /// Why.
         cause: NoAnswer,
     },
+    /// The browser says whether there is a network.
+    Network(Network),
     /// A deadline of `poll_timeout` has come.
     Wake,
 }
@@ -265,6 +267,7 @@ impl<B: Clone + Default> Host<B> {
                     now,
                 );
             }
+            HostInput::Network(network) => self.drive(Input::Network(network), now),
             HostInput::Wake => self.drive(Input::Wake, now),
         }
         self.settle_turn(now);

@@ -8,7 +8,7 @@
 
 use super::Core;
 use crate::ids::Seq;
-use crate::io::{Answer, Event, NoAnswer, Verdict};
+use crate::io::{Answer, Event, Network, NoAnswer, Verdict};
 use crate::job::{HoldCause, Outcome, Reason, State};
 use crate::time::Now;
 
@@ -41,6 +41,7 @@ impl Core {
                 self.draft.touched.budgets.insert(budget_id);
             }
         }
+        self.network(Network::Online);
         match answer.verdict {
             Verdict::Success => {
                 let outcome = Outcome {
@@ -95,6 +96,13 @@ impl Core {
                 }
                 if let Some(current) = &mut job.record.current {
                     current.ended_at = Some(now.wall);
+                }
+                if self.holds.contains(&HoldCause::Offline) && self.is_repeatable(seq, now) {
+                    // Costs no attempt: it goes on when there is a network again.
+                    self.set_state(seq, State::Queued);
+                    self.replace(seq, now);
+                    self.draft.touched.records.insert(seq);
+                    return;
                 }
                 self.try_later(seq, None, None, None, now);
             }

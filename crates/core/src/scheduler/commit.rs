@@ -146,7 +146,7 @@ impl Core {
                 .holds
                 .iter()
                 .copied()
-                .filter(|cause| *cause != HoldCause::Storage)
+                .filter(|cause| cause.is_lasting())
                 .collect();
             let record = crate::job::BudgetRecord {
                 holds,

@@ -2,7 +2,7 @@
 
 use super::{After, Core};
 use crate::ids::{BudgetId, RequestId, Seq};
-use crate::io::{Effect, Event, Force, Refusal, Reply, Target};
+use crate::io::{Effect, Event, Force, Network, Refusal, Reply, Target};
 use crate::job::{HoldCause, Outcome, Reason, State};
 use crate::time::Now;
 
@@ -98,7 +98,7 @@ impl Core {
     pub(super) fn resume(&mut self, request: RequestId, budget: Option<BudgetId>) {
         match &budget {
             None => {
-                self.holds.clear();
+                self.holds.retain(|cause| *cause == HoldCause::Offline);
                 self.draft.touched.holds = true;
                 for (id, budget) in &mut self.budgets {
                     if !budget.holds().is_empty() {
@@ -117,6 +117,23 @@ impl Core {
         }
         self.save_unsaved();
         self.reply(Some(request), Reply::Ok);
+    }
+
+    /// Holds everything while there is no network. What was learned of the time to the server counts no longer.
+    pub(super) fn network(&mut self, network: Network) {
+        let is_new = match network {
+            Network::Offline => self.holds.insert(HoldCause::Offline),
+            Network::Online => self.holds.remove(&HoldCause::Offline),
+        };
+        if !is_new {
+            return;
+        }
+        for budget in self.budgets.values_mut() {
+            budget.network_changed();
+        }
+        if network == Network::Offline {
+            self.effects.push_back(Effect::Event(Event::Held { budget: None, cause: HoldCause::Offline }));
+        }
     }
 
     fn revive(&mut self, seq: Seq, reason: Option<Reason>, is_repeatable: bool, now: Now) {

@@ -162,6 +162,9 @@ impl Core {
     /// Why a job waits, and until when: what closes its budget first, then what holds the job itself.
     fn cause(&self, seq: Seq, job: &Job) -> (Cause, Option<Mono>) {
         let budget = self.budgets.get(&job.card.budget);
+        if self.holds.contains(&HoldCause::Offline) {
+            return (Cause::Offline, None);
+        }
         let is_held =
             !self.holds.is_empty() || budget.is_none_or(|budget| !budget.holds().is_empty());
         if is_held {
