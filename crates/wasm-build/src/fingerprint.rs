@@ -70,3 +70,71 @@ fn sorted(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     paths.sort();
     Ok(paths)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A directory of this test, with one file.
+    fn module(name: &str, bytes: &[u8]) -> PathBuf {
+        let root = std::env::temp_dir().join(format!("paceline-{name}-{}", std::process::id()));
+        fs::create_dir_all(root.join(OWN)).expect("the temporary directory is writable");
+        fs::write(root.join("module"), bytes).expect("the temporary directory is writable");
+        root
+    }
+
+    fn print(root: &Path, tool: &str) -> String {
+        of_module(root, &root.join("module"), &[tool]).expect("the files are there")
+    }
+
+    #[test]
+    fn follows_contents_and_tools_and_not_the_time() {
+        let root = module("fingerprint", b"one");
+        let first = print(&root, "tool 1");
+
+        let again = module("fingerprint", b"one");
+        assert_eq!(print(&again, "tool 1"), first);
+        assert_ne!(print(&again, "tool 2"), first);
+        let changed = module("fingerprint", b"two");
+        assert_ne!(print(&changed, "tool 1"), first);
+
+        fs::remove_dir_all(root).expect("it was made above");
+    }
+
+    #[test]
+    fn every_input_is_there() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .ancestors()
+            .nth(2)
+            .expect("a workspace");
+
+        for input in INPUTS {
+            assert!(root.join(input).exists(), "{input} is not in the workspace");
+        }
+    }
+
+    #[test]
+    fn every_local_crate_of_the_worker_is_an_input() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .ancestors()
+            .nth(2)
+            .expect("a workspace");
+        let manifest = fs::read_to_string(root.join("sw/Cargo.toml")).expect("the worker crate");
+
+        for line in manifest
+            .lines()
+            .filter(|line| line.starts_with("paceline-"))
+        {
+            let name = line
+                .trim_start_matches("paceline-")
+                .split(['.', ' ', '='])
+                .next()
+                .unwrap_or_default();
+            let source = format!("crates/{name}/src");
+            assert!(
+                INPUTS.contains(&source.as_str()),
+                "{source} reaches the wasm and is no input"
+            );
+        }
+    }
+}

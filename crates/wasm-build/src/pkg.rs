@@ -184,3 +184,23 @@ impl Stamp {
         fs::rename(&fresh, &path).map_err(Error::file(&path))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn generator_is_of_the_version_of_the_worker() {
+        let worker = include_str!("../../../sw/Cargo.toml");
+        let own = include_str!("../Cargo.toml");
+        let pinned = |manifest: &str, name: &str| {
+            let line = manifest
+                .lines()
+                .find(|line| line.starts_with(&format!("{name} =")));
+            line.and_then(|line| line.split('"').find(|part| part.starts_with('=')))
+                .map(str::to_owned)
+        };
+
+        let wanted = pinned(worker, "wasm-bindgen").expect("the worker pins wasm-bindgen by `=`");
+
+        assert_eq!(pinned(own, "wasm-bindgen-cli-support"), Some(wanted));
+    }
+}

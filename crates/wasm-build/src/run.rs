@@ -97,3 +97,25 @@ fn shown(command: &Command) -> String {
         .collect::<Vec<_>>()
         .join(" ")
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limited_command_is_ended_when_its_time_is_over() {
+        let started = Instant::now();
+
+        let result = run_limited(Command::new("sleep").arg("60"), Duration::from_millis(100));
+
+        assert!(matches!(result, Err(Error::Failed { .. })));
+        assert!(started.elapsed() < Duration::from_secs(30));
+    }
+
+    #[test]
+    fn failure_names_the_command() {
+        let error = run(Command::new("sh").args(["-c", "exit 3"])).expect_err("it exits with 3");
+
+        assert!(error.to_string().contains("sh -c exit 3"), "{error}");
+    }
+}
