@@ -22,6 +22,9 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 /** The most messages that are kept for an engine that is not up yet. */
 const MAX_EARLY = 10_000;
 
+/** How long an ended host stays for what it has said to arrive: a closed worker's messages may be lost. */
+const LAST_WORDS_MS = 30;
+
 /** The shell of one host. */
 export class Shell {
   /** @type {Map<number, Post>} */ #tabs = new Map();
@@ -66,7 +69,8 @@ export class Shell {
   join(post) {
     const tab = ++this.#lastTab;
     this.#tabs.set(tab, post);
-    if (this.#isHosting) this.#post(tab, { type: "event", name: "hosting", detail: {} });
+    if (this.#end) this.#post(tab, { type: "event", name: "stopped", detail: { message: this.#end.message } });
+    else if (this.#isHosting) this.#post(tab, { type: "event", name: "hosting", detail: {} });
     return tab;
   }
 
@@ -134,14 +138,17 @@ export class Shell {
   #callbacks() {
     return {
       /** @param {number} tab @param {object} message */
-      post: (tab, message) => this.#send(tab, /** @type {any} */ (message)),
+      post: (tab, message) => {
+        if (!this.#end) this.#send(tab, message);
+      },
       /** @param {number | undefined} ms */
       set_timer: (ms) => {
         clearTimeout(this.#timer);
         if (ms === undefined || this.#end) return;
         this.#timer = setTimeout(() => this.#call((engine) => engine.wake()), Math.min(ms, MAX_TIMER_MS));
       },
-      send: this.options.send,
+      /** @param {object} request @param {object} options */
+      send: (request, options) => (this.#end ? new Promise(() => {}) : this.options.send(request, options)),
       /** @param {string} reason */
       stopped: (reason) => {
         this.#tell({ type: "event", name: "stopped", detail: { message: reason } });
@@ -167,11 +174,11 @@ export class Shell {
    */
   #hold(name) {
     return new Promise((held) => {
-      const hold = () => new Promise((release) => {
-        this.#releases.push(() => release(undefined));
-        if (this.#end) release(undefined);
-        else held();
-      });
+      const hold = () => {
+        if (this.#end) return undefined;
+        held();
+        return new Promise((release) => this.#releases.push(() => release(undefined)));
+      };
       navigator.locks.request(name, hold).catch((error) => {
         if (this.#end) return;
         this.#tell({ type: "event", name: "stopped", detail: { message: `lost the lock ${name}: ${error?.message}` } });
@@ -200,8 +207,10 @@ export class Shell {
     this.#engine = undefined;
     this.#early = [];
     clearTimeout(this.#timer);
-    for (const release of this.#releases) release();
-    this.options.close();
+    setTimeout(() => {
+      for (const release of this.#releases) release();
+      this.options.close();
+    }, LAST_WORDS_MS);
   }
 
   /** @param {number} tab @param {any} data @param {unknown} error */
