@@ -7,10 +7,8 @@ mod claims;
 pub mod samples;
 
 use std::fmt;
-use std::future::poll_fn;
-use std::pin::pin;
-use std::task::Poll;
 
+pub use crate::join::both;
 use crate::{Store, StoreError};
 
 /// Makes the stores and bodies that the claims are tried with.
@@ -104,32 +102,6 @@ pub fn expect_error<T>(
         ))),
         Ok(_) => Err(Failure(format!("{what}: expected an error, got success"))),
     }
-}
-
-/// Waits for both futures, polling the first one first.
-pub async fn both<A: Future, B: Future>(first: A, second: B) -> (A::Output, B::Output) {
-    let (mut first, mut second) = (pin!(first), pin!(second));
-    let (mut first_out, mut second_out) = (None, None);
-    poll_fn(|context| {
-        if first_out.is_none()
-            && let Poll::Ready(out) = first.as_mut().poll(context)
-        {
-            first_out = Some(out);
-        }
-        if second_out.is_none()
-            && let Poll::Ready(out) = second.as_mut().poll(context)
-        {
-            second_out = Some(out);
-        }
-        match (first_out.take(), second_out.take()) {
-            (Some(first), Some(second)) => Poll::Ready((first, second)),
-            (first, second) => {
-                (first_out, second_out) = (first, second);
-                Poll::Pending
-            }
-        }
-    })
-    .await
 }
 
 /// 20,000 cards in a failure's text would hide what failed.

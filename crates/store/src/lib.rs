@@ -8,6 +8,7 @@ mod check;
 pub mod conformance;
 #[cfg(all(target_arch = "wasm32", feature = "indexeddb"))]
 pub mod indexeddb;
+mod join;
 pub mod memory;
 
 use paceline_core::change::{Change, Stored};
