@@ -143,7 +143,8 @@ async fn report(
         let (now_us, mut judge) = account.now();
         Report::of(&mut judge, now_us, part)
     };
-    let text = serde_json::to_vec(&report).map_err(|_| {
+    let written = tokio::task::spawn_blocking(move || serde_json::to_vec(&report).ok()).await;
+    let text = written.ok().flatten().ok_or_else(|| {
         Problem::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "report failed",

@@ -13,9 +13,11 @@ use crate::draw::{Stream, between, unit};
 use crate::effects::{Claim, Effects, Keys, Stored};
 use crate::limiter::{Limiter, Refusal};
 use crate::memory::Pool;
-use crate::record::{Call, Finding, Log, Record};
+use crate::record::{Call, Finding, Log, Record, ms};
+use crate::report::Window;
 use crate::rule::View;
 use crate::scenario::{CountAt, Fault, FaultKind, FaultOn, Limit, Scenario, When};
+use crate::seen::Fullest;
 
 /// The name of the concurrency rule in reports and headers.
 pub(crate) const CONCURRENCY: &str = "max-in-flight";
@@ -104,7 +106,7 @@ pub(crate) struct Counts {
 pub(crate) struct Period {
     pub(crate) from_ms: f64,
     pub(crate) until_ms: f64,
-    pub(crate) windows: Vec<crate::report::Window>,
+    pub(crate) windows: Vec<Window>,
 }
 
 /// One account.
@@ -116,7 +118,8 @@ pub(crate) struct Judge {
     pub(crate) log: Log,
     pub(crate) effects: Effects,
     pub(crate) limiter: Limiter,
-    pub(crate) limits_from_us: u64,
+    fullest: Vec<Fullest>,
+    limits_from_us: u64,
     pub(crate) earlier: Vec<Period>,
     keys: Keys,
     holding: u64,
@@ -128,15 +131,16 @@ impl Judge {
         let wall_us = wall_us.saturating_add_signed(scenario.clock_skew_ms.saturating_mul(1_000));
         Self {
             limiter: Limiter::new(&scenario, wall_us),
-            scenario,
             wall_us,
             counts: Counts::default(),
             log: Log::new(pool),
             effects: Effects::default(),
+            fullest: fullest(&scenario.limits, 0, wall_us),
             limits_from_us: 0,
             earlier: Vec::new(),
             keys: Keys::default(),
             holding: 0,
+            scenario,
         }
     }
 
@@ -146,6 +150,7 @@ impl Judge {
         if next.limits != self.scenario.limits {
             self.close_period(now_us);
             self.limiter.set_limits(&next.limits);
+            self.fullest = fullest(&next.limits, self.log.len(), self.wall_us);
         }
         if next.outside_per_s.to_bits() != self.scenario.outside_per_s.to_bits() {
             self.limiter.set_outside(now_us, next.outside_per_s);
@@ -155,10 +160,7 @@ impl Judge {
 
     fn close_period(&mut self, now_us: u64) {
         let windows = self.windows();
-        let (from_ms, until_ms) = (
-            crate::record::ms(self.limits_from_us),
-            crate::record::ms(now_us),
-        );
+        let (from_ms, until_ms) = (ms(self.limits_from_us), ms(now_us));
         if self.earlier.len() == MAX_PERIODS {
             self.earlier.remove(0);
         }
@@ -171,10 +173,10 @@ impl Judge {
     }
 
     /// Judges each limit in force over the arrivals since it came into force.
-    pub(crate) fn windows(&self) -> Vec<crate::report::Window> {
-        let log = self.log.arrivals_from(self.limits_from_us);
-        let judged = |limit: &Limit| crate::report::Window::judge(limit, &log, self.wall_us);
-        self.scenario.limits.iter().map(judged).collect()
+    pub(crate) fn windows(&mut self) -> Vec<Window> {
+        let (limits, log) = (&self.scenario.limits, self.log.arrivals());
+        let judged = |(limit, fullest)| Window::judge(limit, fullest, log);
+        limits.iter().zip(&mut self.fullest).map(judged).collect()
     }
 
     /// Takes note of a request that has been read.
@@ -384,6 +386,13 @@ impl Verdict {
     pub(crate) fn holds(&self) -> bool {
         self.holds
     }
+}
+
+fn fullest(limits: &[Limit], index: usize, wall_us: u64) -> Vec<Fullest> {
+    limits
+        .iter()
+        .map(|limit| Fullest::from(index, limit, wall_us))
+        .collect()
 }
 
 fn is_read(method: &str) -> bool {

@@ -7,6 +7,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::memory::{Pool, Share};
 use crate::scenario::FaultKind;
+use crate::seen::Arrivals;
 
 /// Bytes of a body that a record keeps.
 const BODY_BYTES: usize = 4 << 10;
@@ -110,6 +111,7 @@ impl Serialize for Record {
 pub(crate) struct Log {
     share: Share,
     records: Vec<Arc<Record>>,
+    arrivals: Vec<(u64, u64)>,
     unrecorded: u64,
 }
 
@@ -118,6 +120,7 @@ impl Log {
         Self {
             share: Share::of(pool),
             records: Vec::new(),
+            arrivals: Vec::new(),
             unrecorded: 0,
         }
     }
@@ -129,6 +132,7 @@ impl Log {
             return None;
         }
         let record = Arc::new(self.make(call, finding));
+        self.arrivals.push((record.at_us, record.cost));
         self.records.push(Arc::clone(&record));
         Some(record)
     }
@@ -174,15 +178,9 @@ impl Log {
         self.records.get(index..).unwrap_or_default()
     }
 
-    /// Counted instants and costs from an instant on.
-    pub(crate) fn arrivals_from(&self, from_us: u64) -> Vec<(u64, u64)> {
-        let first = self
-            .records
-            .partition_point(|record| record.at_us < from_us);
-        self.records[first..]
-            .iter()
-            .map(|record| (record.at_us, record.cost))
-            .collect()
+    /// Counted instants and costs.
+    pub(crate) fn arrivals(&self) -> &Arrivals {
+        &self.arrivals
     }
 }
 

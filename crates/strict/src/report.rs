@@ -12,7 +12,7 @@ use crate::judge::{Judge, Period};
 use crate::limiter::Outside;
 use crate::record::{Record, ms};
 use crate::scenario::{Algorithm, Limit};
-use crate::seen::{fullest_own_window, fullest_window};
+use crate::seen::{Arrivals, Fullest};
 
 /// One limit and the fullest window that was seen.
 #[derive(Debug, Clone, Serialize)]
@@ -28,16 +28,16 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Judges a limit over counted instants and costs; `wall_us` is the server's clock at instant 0.
-    pub(crate) fn judge(limit: &Limit, log: &[(u64, u64)], wall_us: u64) -> Self {
+    /// Judges a limit by what was counted since it came into force.
+    pub(crate) fn judge(limit: &Limit, fullest: &mut Fullest, log: &Arrivals) -> Self {
         Self {
             name: limit.name.clone(),
             limit: limit.limit,
             window_ms: limit.window_ms,
             algorithm: limit.algorithm,
-            max_seen: fullest_window(log, limit.window_ms * 1_000),
+            max_seen: fullest.in_any(log),
             allowed: limit.allowed(),
-            max_in_own_window: fullest_own_window(log, limit, wall_us),
+            max_in_own_window: fullest.in_own(log),
         }
     }
 }

@@ -29,7 +29,7 @@ fn send(judge: &mut Judge, at_us: u64, call: &Call) -> Verdict {
     verdict
 }
 
-fn max_seen(judge: &Judge) -> Value {
+fn max_seen(judge: &mut Judge) -> Value {
     json!(judge.windows())[0]["max_seen"].clone()
 }
 
@@ -49,7 +49,7 @@ fn a_thousand_at_once_against_a_hundred_pass_exactly_a_hundred() {
             "{word}"
         );
         assert_eq!(
-            max_seen(&judge),
+            max_seen(&mut judge),
             1_000,
             "{word}: refused arrivals are seen too"
         );
@@ -144,7 +144,7 @@ fn cost_by_method_is_used_and_seen() {
     let statuses = [&call, &call, &get].map(|call| send(&mut judge, 0, call).answer.status());
 
     assert_eq!(statuses, [200, 429, 200]);
-    assert_eq!(max_seen(&judge), 10);
+    assert_eq!(max_seen(&mut judge), 10);
 }
 
 #[test]
@@ -336,7 +336,7 @@ fn a_patch_keeps_counts_and_log_and_judges_each_set_of_limits_by_itself() {
 
     assert_eq!((at_once.answer.status(), later.answer.status()), (429, 200));
     assert_eq!(judge.log.len(), 12);
-    assert_eq!(max_seen(&judge), 2);
+    assert_eq!(max_seen(&mut judge), 2);
     let earlier = json!(judge.earlier);
     assert_eq!(earlier[0]["until_ms"], 500.0);
     assert_eq!(earlier[0]["windows"][0]["max_seen"], 10);
