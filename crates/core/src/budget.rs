@@ -295,8 +295,8 @@ impl Budget {
 
     /// Notes an answer. `took_ms` is the time from its start.
     pub(crate) fn answered(&mut self, ticket: Ticket, took_ms: u64, now: Mono) {
-        self.latency.push(took_ms);
-        let floor_ms = self.latency.floor_ms();
+        self.latency.push(took_ms, now);
+        let floor_ms = self.floor_ms();
         self.end(ticket, floor_ms, now);
     }
 
@@ -347,6 +347,7 @@ impl Budget {
         if !is_late {
             self.refusals_in_a_row = self.refusals_in_a_row.saturating_add(1);
             self.refusing_since.get_or_insert(now.wall);
+            self.latency.forget();
         }
         let guess_ms = self.guess_ms();
         let wait_ms = asked_ms.map_or(guess_ms, |asked| asked.max(MIN_PAUSE_MS));
@@ -441,7 +442,7 @@ impl Budget {
             return Some(0);
         }
         let latency_ms = self.latency.mean_ms().unwrap_or(ASSUMED_LATENCY_MS);
-        let floor_ms = self.latency.floor_ms();
+        let floor_ms = self.floor_ms();
         let starts_at_empty = self.pause.is_some();
         let by_rules = self.limiters.iter_mut().map(|limiter| {
             let free = if starts_at_empty {
@@ -491,6 +492,10 @@ impl Budget {
             return None;
         }
         Some(self.ghosts.keys().next().copied())
+    }
+
+    fn floor_ms(&self) -> u64 {
+        self.latency.floor_ms(self.config.longest_window_ms())
     }
 
     fn guess_ms(&self) -> u64 {
