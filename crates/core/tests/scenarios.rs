@@ -683,3 +683,17 @@ fn no_network_holds_everything_and_costs_no_attempt() {
     world.run(120_000);
     assert_eq!(world.settled.len(), 4);
 }
+
+#[test]
+fn an_owner_that_dies_again_and_again_costs_no_job_its_attempts() {
+    let mut world = World::new(&["10/1s"], None);
+    world.latency = Box::new(|| (50, 50));
+    world.enqueue(vec![card("a").create()]);
+    for _ in 0..8 {
+        world.run_until(world.now + 20);
+        world.crash_and_restart(vec![budget("api", &["10/1s"], None)]);
+    }
+    world.run(400_000);
+
+    assert_eq!(state(&world, "a"), State::Done);
+}

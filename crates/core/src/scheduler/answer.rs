@@ -13,7 +13,7 @@ use crate::job::{HoldCause, Outcome, Reason, State};
 use crate::time::Now;
 
 /// The most attempts that count before a job fails.
-pub(super) const MAX_ATTEMPTS: u32 = 5;
+const MAX_ATTEMPTS: u32 = 5;
 /// The bound of the first wait.
 const BASE_BACKOFF_MS: u64 = 500;
 /// The bound of every wait.

@@ -1,7 +1,6 @@
 //! What a new owner does with what it finds: the limiter is rebuilt, and attempts without an answer are decided.
 
 use super::Core;
-use super::answer::MAX_ATTEMPTS;
 use super::claim::end_at_latest;
 use super::commit::QUEUE;
 use crate::budget::Budget;
@@ -136,7 +135,6 @@ impl Core {
             self.settle(seq, State::Cancelled, outcome, now);
             return;
         }
-        job.record.attempts_counted = job.record.attempts_counted.saturating_add(1);
         job.record.refused = true;
         let is_declared = self.budgets.contains_key(&job.card.budget);
         if is_declared || job.card.repeat == Repeat::Always {
@@ -149,16 +147,10 @@ impl Core {
     }
 
     fn decide_now(&mut self, seq: Seq, now: Now) {
-        let Some(job) = self
-            .jobs
-            .get(&seq)
-            .filter(|job| !job.record.state.is_settled())
-        else {
+        if self.jobs.get(&seq).is_none_or(|job| job.record.state.is_settled()) {
             return;
-        };
-        if job.record.attempts_counted >= MAX_ATTEMPTS {
-            self.fail(seq, Reason::RetriesExhausted, None, None, now);
-        } else if self.is_repeatable(seq, now) {
+        }
+        if self.is_repeatable(seq, now) {
             self.set_state(seq, State::Queued);
             self.draft.touched.records.insert(seq);
         } else {
