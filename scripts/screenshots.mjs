@@ -1,7 +1,8 @@
 // Takes the pictures of the README: starts the demo, drives a real Chromium through it, writes docs/img/*.png.
 //
-//   node scripts/screenshots.mjs              all pictures
-//   node scripts/screenshots.mjs phone dark   only these
+//   node scripts/screenshots.mjs              those of the README
+//   node scripts/screenshots.mjs held done    only these
+//   node scripts/screenshots.mjs all          every state, to look at
 //
 // DEMO_URL names a demo that already runs; else `cargo run --release` starts one. CHROMIUM or PACELINE_CHROMIUM names the
 // browser; else the one that `cargo xtask setup` found, else the first in PATH.
@@ -30,6 +31,8 @@ const PICTURES = {
   phone: { screen: PHONE, scene: (s) => s.runUntil(25) },
   "phone-server": { screen: PHONE, scene: async (s) => { await s.runUntil(60); await s.openPanel(); } },
 };
+
+const README = ["running", "paused", "dark", "phone"];
 
 class Scene {
   /** @param {import("@playwright/test").Page} page */
@@ -178,7 +181,9 @@ async function take(url, name) {
 mkdirSync(OUT, { recursive: true });
 const demo = await startDemo();
 try {
-  for (const name of process.argv.length > 2 ? process.argv.slice(2) : Object.keys(PICTURES)) await take(demo.url, name);
+  const asked = process.argv.slice(2);
+  const names = asked.length === 0 ? README : asked[0] === "all" ? Object.keys(PICTURES) : asked;
+  for (const name of names) await take(demo.url, name);
 } finally {
   demo.stop();
 }

@@ -8,7 +8,7 @@
 import { announce, toast } from "./announce.js";
 import { ask } from "./ask.js";
 import { el, icon, setText } from "./dom.js";
-import { count, plural } from "./format.js";
+import { count, plural, reason } from "./format.js";
 import { describe } from "./status-text.js";
 
 export class Banner {
@@ -59,7 +59,7 @@ export class Banner {
 
   #say() {
     if (!this.#view) return;
-    const status = describe(this.#view, Date.now());
+    const status = describe(this.#view, Date.now(), this.#view.failed > 0 ? this.#why() : "");
     this.#root.dataset["tone"] = status.tone;
     setText(el("queue-title", HTMLElement), status.title);
     setText(el("queue-detail", HTMLElement), status.detail);
@@ -67,6 +67,17 @@ export class Banner {
     this.#icon = status.icon;
     if (status.spoken && status.spoken !== this.#spoken && this.#spoken !== "") announce(status.spoken);
     this.#spoken = status.spoken || "-";
+  }
+
+  /** The most usual reason why changes failed. */
+  #why() {
+    /** @type {Map<string, number>} */
+    const reasons = new Map();
+    for (const { code, status } of this.#book.failed()) {
+      const text = reason(code, status);
+      reasons.set(text, (reasons.get(text) ?? 0) + 1);
+    }
+    return [...reasons].sort((a, b) => b[1] - a[1])[0]?.[0] ?? "";
   }
 
   /** @param {boolean} on */

@@ -14,7 +14,7 @@ import { count, plural } from "./format.js";
 import { Grid } from "./grid.js";
 import { listen } from "./grid-input.js";
 import { Groups } from "./groups.js";
-import { chooseOwner } from "./owner-dialog.js";
+import { chooseOwner, learnPace } from "./owner-dialog.js";
 import { groupLabel, openQueue } from "./queue.js";
 import { Selection } from "./selection.js";
 import { resetAccount } from "./server-api.js";
@@ -103,7 +103,7 @@ async function start() {
 
   async function startOver() {
     const sure = await ask({
-      title: "Start over?", text: "The queue is emptied, the server forgets what it saw, and everyone gets their first values back.",
+      title: "Start over?", text: "What is waiting is cancelled, the server forgets what it saw, and everyone gets their first values back.",
       yes: "Start over", no: "Keep everything",
     });
     if (!sure) return;
@@ -136,6 +136,7 @@ async function start() {
 
   opened.watch((next) => {
     view = next;
+    learnPace(next);
     banner.show(next);
     groups.show(next);
     sync.see(next);

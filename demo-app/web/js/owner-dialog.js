@@ -7,13 +7,26 @@ import { el, h } from "./dom.js";
 import { count, duration, plural, rate } from "./format.js";
 import { readTold } from "./queue.js";
 
+/** What a change took lately, which is more than the limit alone says: answers take their time too. */
+let pace = { ms: 0, told: "" };
+
+/** @param {View} view */
+export function learnPace(view) {
+  const live = view.waiting + view.sending;
+  const isFlowing = view.held.length === 0 && view.pausedUntil === null;
+  if (live >= 20 && isFlowing && view.etaMs !== null) pace = { ms: view.etaMs / live, told: JSON.stringify(readTold()) };
+}
+
 /** How long `n` more changes take, as far as the client can know. @param {number} n @param {View | null} view */
 export function estimate(n, view) {
-  const { limit, windowMs } = readTold();
+  const told = readTold();
+  const limitMs = told.windowMs / told.limit;
+  const isSlower = pace.told === JSON.stringify(told) && pace.ms > limitMs * 1.02;
   const ahead = view ? view.waiting + view.sending : 0;
   const pause = Math.max(0, (view?.pausedUntil ?? 0) - Date.now());
-  const ms = ((n + ahead) * windowMs) / limit + pause;
-  const text = `${plural(n, "change")} at ${rate(limit, windowMs)}: about ${duration(ms)}`;
+  const ms = (n + ahead) * (isSlower ? pace.ms : limitMs) + pause;
+  const speed = isSlower ? `${(1000 / pace.ms).toFixed(1)} a second, the pace of late` : rate(told.limit, told.windowMs);
+  const text = `${plural(n, "change")} at ${speed}: about ${duration(ms)}`;
   if (view && view.held.length > 0) return `${text} once the queue is resumed.`;
   return ahead > 0 ? `${text}, with the ${count(ahead)} already waiting.` : `${text}.`;
 }

@@ -60,7 +60,7 @@ export function toView(snapshot) {
     failed: number(counts.failed), cancelled: number(counts.cancelled),
     pausedUntil: numberOrNull(crm.pausedUntil) ?? numberOrNull(snapshot?.pausedUntil),
     pauseIsEstimate: Boolean(crm.pauseIsEstimate),
-    etaMs: numberOrNull(snapshot?.etaMs), etaIsEstimate: snapshot?.etaIsEstimate !== false,
+    etaMs: numberOrNull(snapshot?.etaMs),
     held: Array.isArray(held) ? held.map(String) : held ? [String(held)] : [],
     groups: Object.entries(snapshot?.byGroup ?? {}).map(([id, group]) => toGroup(id, group)),
     host: snapshot?.host ? { kind: String(snapshot.host.kind ?? "unknown"), durable: snapshot.host.durable !== false } : null,

@@ -19,8 +19,8 @@ const HOLDS = {
 const EDIT = matchMedia("(pointer: coarse)").matches ? "tap a cell twice" : "press Enter on a cell";
 const HOLD_ORDER = ["offline", "credentials", "storage", "refusing", "retry-budget", "app", "user"];
 
-/** @param {View} view @param {number} now epoch ms @returns {Status} */
-export function describe(view, now) {
+/** @param {View} view @param {number} now epoch ms @param {string} why the usual reason of the failures @returns {Status} */
+export function describe(view, now, why) {
   const live = view.waiting + view.sending;
   const hold = HOLD_ORDER.find((cause) => view.held.includes(cause)) ?? view.held[0];
   if (hold) {
@@ -29,14 +29,15 @@ export function describe(view, now) {
     return { tone: "held", icon: hold === "offline" ? "offline" : "pause", title, detail: detail + kept, spoken: `${title}. ${detail}` };
   }
   if (view.pausedUntil !== null && view.pausedUntil > now && live > 0) return paused(view, view.pausedUntil - now);
-  if (live > 0) return running(view);
+  if (live > 0) return running(view, why);
   if (view.failed > 0) {
     const title = `${plural(view.failed, "change")} not saved`;
-    return { tone: "failed", icon: "fail", title, detail: "Those contacts show the server’s values. Retry sends the changes again.", spoken: title };
+    return { tone: "failed", icon: "fail", title, detail: `${why ? `${why[0]?.toUpperCase()}${why.slice(1)}. ` : ""}Their rows show the server’s values.`, spoken: title };
   }
-  if (view.saved > 0) {
-    const title = "All changes saved";
-    return { tone: "done", icon: "check", title, detail: `${plural(view.saved, "change")} reached the server.`, spoken: title };
+  if (view.saved > 0 || view.cancelled > 0) {
+    const title = view.cancelled > 0 ? "No changes waiting" : "All changes saved";
+    const off = view.cancelled > 0 ? `, ${plural(view.cancelled, "was", "were")} cancelled` : "";
+    return { tone: "done", icon: "check", title, detail: `${plural(view.saved, "change")} reached the server${off}.`, spoken: title };
   }
   return { tone: "idle", icon: "check", title: "No changes waiting", detail: `Select people and change their owner, or ${EDIT} to edit it.`, spoken: "" };
 }
@@ -50,16 +51,16 @@ function paused(view, left) {
   return { tone: /** @type {const} */ ("paused"), icon: "clock", title, detail, spoken: "The server asked us to wait. Sending pauses and resumes by itself." };
 }
 
-/** @param {View} view */
-function running(view) {
+/** @param {View} view @param {string} why */
+function running(view, why) {
   const title = `Saving ${plural(view.waiting + view.sending, "change")}`;
   const extra = view.retrying > 0 ? ` ${plural(view.retrying, "change")} will be tried again.` : "";
-  const failed = view.failed > 0 ? ` ${count(view.failed)} not saved.` : "";
+  const failed = view.failed > 0 ? ` ${count(view.failed)} not saved${why ? `: ${why}` : ""}.` : "";
   return { tone: /** @type {const} */ ("busy"), icon: "send", title, detail: `${time(view, "Time left not known yet.")}${extra}${failed}`, spoken: "Saving changes." };
 }
 
 /** @param {View} view @param {string} unknown */
 function time(view, unknown) {
   if (view.etaMs === null) return unknown;
-  return `${view.etaIsEstimate ? "About " : ""}${duration(view.etaMs)} left.`;
+  return `About ${duration(view.etaMs)} left.`;
 }

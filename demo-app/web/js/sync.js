@@ -126,7 +126,7 @@ export class Sync {
     for (const group of groups) {
       const cursors = changes.flatMap((change) => (change.group === group && change.cursor !== null ? [change.cursor] : [])).sort((a, b) => a - b);
       for (const [first, last] of stretches(cursors)) {
-        for await (const page of this.#queue.pages({ group, after: first - 1 }, last)) this.#book.learn(this.#known(page));
+        for await (const page of this.#queue.pages({ group, ...(first > 0 ? { after: first - 1 } : {}) }, last)) this.#book.learn(this.#known(page));
       }
     }
   }

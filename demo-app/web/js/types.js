@@ -38,7 +38,6 @@
  * @property {number | null} pausedUntil
  * @property {boolean} pauseIsEstimate
  * @property {number | null} etaMs
- * @property {boolean} etaIsEstimate
  * @property {string[]} held  causes of a hold; empty when nothing holds
  * @property {GroupView[]} groups
  * @property {{ kind: string, durable: boolean } | null} host
