@@ -140,6 +140,10 @@ async function startDemo() {
   if (process.env["DEMO_URL"]) return { url: process.env["DEMO_URL"], stop() {} };
   const args = ["run", "--release", "--", "--serve-only", "--addr", "127.0.0.1:0", "--tls-addr", "127.0.0.1:0"];
   const demo = spawn("cargo", args, { cwd: ROOT, stdio: ["ignore", "pipe", "inherit"] });
+  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => {
+    demo.kill();
+    process.exit(1);
+  });
   const url = await new Promise((done, fail) => {
     let text = "";
     const late = setTimeout(() => fail(new Error("the demo did not start in time")), START_MS);
@@ -158,8 +162,7 @@ async function startDemo() {
 
 /** @param {string} url @param {string} name */
 async function take(url, name) {
-  const picture = PICTURES[name];
-  if (!picture) throw new Error(`there is no picture ${name}; known are ${Object.keys(PICTURES).join(", ")}`);
+  const picture = /** @type {NonNullable<typeof PICTURES[string]>} */ (PICTURES[name]);
   await fetch(new URL("/strict/demo", url), { method: "DELETE" });
   const browser = await chromium.launch({
     executablePath: browserPath(),
@@ -178,11 +181,14 @@ async function take(url, name) {
   }
 }
 
+const asked = process.argv.slice(2);
+const names = asked.length === 0 ? README : asked[0] === "all" ? Object.keys(PICTURES) : asked;
+const unknown = names.find((name) => !PICTURES[name]);
+if (unknown) throw new Error(`there is no picture ${unknown}; known are ${Object.keys(PICTURES).join(", ")}`);
+
 mkdirSync(OUT, { recursive: true });
 const demo = await startDemo();
 try {
-  const asked = process.argv.slice(2);
-  const names = asked.length === 0 ? README : asked[0] === "all" ? Object.keys(PICTURES) : asked;
   for (const name of names) await take(demo.url, name);
 } finally {
   demo.stop();

@@ -134,6 +134,9 @@ async function start() {
     stale = false;
   }, 1000);
 
+  opened.on("host-crashed", () => toast("The queue’s worker stopped. It starts again by itself; nothing is lost."));
+  opened.on("storage", (detail) => toast(`This device has trouble storing changes: ${detail.message ?? "unknown reason"}.`));
+  opened.on("config-changed", () => void controls.load());
   opened.watch((next) => {
     view = next;
     learnPace(next);
