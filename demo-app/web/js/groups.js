@@ -97,6 +97,10 @@ export class Groups {
     });
   }
 
+  dismissAll() {
+    for (const id of [...this.#lines.keys()]) this.#dismiss(id);
+  }
+
   /** @param {string} id */
   #dismiss(id) {
     this.#dismissed.add(id);

@@ -15,7 +15,7 @@ import { Grid } from "./grid.js";
 import { listen } from "./grid-input.js";
 import { Groups } from "./groups.js";
 import { chooseOwner, learnPace } from "./owner-dialog.js";
-import { groupLabel, openQueue } from "./queue.js";
+import { DEFAULT_TOLD, groupLabel, openQueue } from "./queue.js";
 import { Selection } from "./selection.js";
 import { resetAccount } from "./server-api.js";
 import { ServerPanel } from "./server-panel.js";
@@ -112,7 +112,9 @@ async function start() {
       const singles = book.live().filter((change) => change.group === null).map((change) => change.id);
       if (singles.length > 0) await opened.cancel(singles);
       await opened.clear();
+      if (opened.canConfigure) await opened.tell(DEFAULT_TOLD);
       await resetAccount();
+      groups.dismissAll();
       panel.reset();
       book.reset();
       await controls.load();
