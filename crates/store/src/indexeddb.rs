@@ -35,19 +35,20 @@ mod quarantine;
 mod schema;
 mod write;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
 
 use paceline_core::ids::{BatchNo, Epoch};
 use paceline_core::time::Wall;
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::{Mutex, oneshot};
 use wasm_bindgen::JsValue;
+use wasm_bindgen_futures::spawn_local;
 
 use self::burst::Burst;
 use self::codec::Meta;
-use self::connection::Connection;
 pub use self::connection::Lost;
+use self::connection::{Connection, Listener};
 use self::failure::Failure;
 use self::schema::{META, QUARANTINE, SCHEMA};
 use self::write::Prepared;
@@ -59,22 +60,27 @@ const ATTEMPTS: u32 = 3;
 /// How long an open may take, in milliseconds, before it counts as blocked or failed.
 pub const OPEN_PATIENCE_MS: u32 = 5_000;
 
-type Watcher = Box<dyn Fn(Lost)>;
+type Watcher = Rc<dyn Fn(Lost)>;
 
 /// The store of one queue in IndexedDB.
 ///
-/// Its operations run one after another. Dropping a future of [`Store::commit`] leaves it unknown whether the
-/// transaction was stored.
+/// Its operations run one after another, each to its end even if its future is dropped: a request that nobody waits for
+/// would else break off its transaction.
+#[derive(Clone, Debug)]
 pub struct IndexedDbStore {
+    inner: Rc<Inner>,
+}
+
+struct Inner {
     name: String,
-    patience_ms: u32,
+    patience_ms: Cell<u32>,
     connection: Mutex<Option<Connection>>,
     watcher: Rc<RefCell<Option<Watcher>>>,
 }
 
-impl fmt::Debug for IndexedDbStore {
+impl fmt::Debug for Inner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("IndexedDbStore")
+        f.debug_struct("Inner")
             .field("name", &self.name)
             .finish_non_exhaustive()
     }
@@ -83,26 +89,27 @@ impl fmt::Debug for IndexedDbStore {
 impl IndexedDbStore {
     /// Names the store of a queue; nothing is opened yet.
     pub fn new(queue: &str) -> Self {
-        Self {
+        let inner = Inner {
             name: format!("paceline:{queue}"),
-            patience_ms: OPEN_PATIENCE_MS,
+            patience_ms: Cell::new(OPEN_PATIENCE_MS),
             connection: Mutex::const_new(None),
             watcher: Rc::default(),
+        };
+        Self {
+            inner: Rc::new(inner),
         }
     }
 
     /// Sets how long an open may take, in milliseconds; see [`OPEN_PATIENCE_MS`].
     #[must_use]
     pub fn with_open_patience(self, patience_ms: u32) -> Self {
-        Self {
-            patience_ms,
-            ..self
-        }
+        self.inner.patience_ms.set(patience_ms);
+        self
     }
 
     /// Returns the database's name.
     pub fn name(&self) -> &str {
-        &self.name
+        &self.inner.name
     }
 
     /// Calls `watcher` whenever a connection ends without our wish; it replaces an earlier one.
@@ -110,14 +117,35 @@ impl IndexedDbStore {
     /// The next operation opens a new connection and so finds out what has become of the database. An owner should make
     /// one soon: an empty commit is enough.
     pub fn on_lost(&self, watcher: impl Fn(Lost) + 'static) {
-        self.watcher.replace(Some(Box::new(watcher)));
+        self.inner.watcher.replace(Some(Rc::new(watcher)));
     }
 
     /// Closes the connection, after what is under way; the next operation opens another.
     pub async fn close(&self) {
-        self.connection.lock().await.take();
+        self.inner.connection.lock().await.take();
     }
 
+    /// Runs an operation to its end, whatever becomes of the returned future.
+    async fn run<T: 'static>(
+        &self,
+        operation: impl AsyncFn(&Connection) -> Result<T, Failure> + 'static,
+    ) -> Result<T, StoreError> {
+        let inner = Rc::clone(&self.inner);
+        let (sender, receiver) = oneshot::channel();
+        spawn_local(async move {
+            // The one who asked may be gone.
+            let _ = sender.send(inner.attempt(operation).await);
+        });
+        let dropped = || {
+            Err(StoreError::Transient(
+                "the worker dropped the operation".to_owned(),
+            ))
+        };
+        receiver.await.unwrap_or_else(|_| dropped())
+    }
+}
+
+impl Inner {
     /// Lends the connection, opened first where there is none that lives.
     async fn connect<'a>(
         &self,
@@ -129,15 +157,22 @@ impl IndexedDbStore {
         match slot {
             Some(connection) => Ok(connection),
             None => {
-                let watcher = Rc::clone(&self.watcher);
-                let tell = Rc::new(move |lost| {
-                    if let Some(watcher) = &*watcher.borrow() {
-                        watcher(lost);
-                    }
-                });
-                Ok(slot.insert(opening::open(&self.name, self.patience_ms, tell).await?))
+                let opened =
+                    opening::open(&self.name, self.patience_ms.get(), self.listener()).await?;
+                Ok(slot.insert(opened))
             }
         }
+    }
+
+    fn listener(&self) -> Listener {
+        let watcher = Rc::clone(&self.watcher);
+        Rc::new(move |lost| {
+            // A copy, so that the watcher may replace itself.
+            let watcher = watcher.borrow().clone();
+            if let Some(watcher) = watcher {
+                watcher(lost);
+            }
+        })
     }
 
     /// Tries up to [`ATTEMPTS`] times, on a new connection after each that broke.
@@ -145,7 +180,7 @@ impl IndexedDbStore {
         &self,
         operation: impl AsyncFn(&Connection) -> Result<T, Failure>,
     ) -> Result<T, StoreError> {
-        let mut slot: MutexGuard<'_, _> = self.connection.lock().await;
+        let mut slot = self.connection.lock().await;
         let mut tried = 1;
         loop {
             let result = match self.connect(&mut slot).await {
@@ -173,7 +208,7 @@ impl Store for IndexedDbStore {
     type Body = JsValue;
 
     async fn open(&self, now: Wall) -> Result<Opened, StoreError> {
-        self.attempt(async |connection| {
+        self.run(async move |connection| {
             let (meta, unreadable) = raise_epoch(connection, now).await?;
             let mut loaded = load::load(connection).await?;
             let set_aside = quarantine::set_aside(connection, &mut loaded, meta.epoch, now).await;
@@ -193,12 +228,12 @@ impl Store for IndexedDbStore {
     ) -> Result<ReadBodies<JsValue>, StoreError> {
         transaction.check()?;
         let prepared = Prepared::new(&transaction, fresh_token())?;
-        self.attempt(async |connection| prepared.store(connection).await)
+        self.run(async move |connection| prepared.store(connection).await)
             .await
     }
 
     async fn read_bodies(&self, batches: Vec<BatchNo>) -> Result<ReadBodies<JsValue>, StoreError> {
-        self.attempt(async |connection| load::load_bodies(connection, &batches).await)
+        self.run(async move |connection| load::load_bodies(connection, &batches).await)
             .await
     }
 }

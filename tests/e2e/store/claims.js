@@ -137,6 +137,15 @@ const claims = {
     await store.add(epoch, 1, 1, 2);
   },
 
+  async a_commit_that_nobody_waits_for_is_stored_whole({ store }) {
+    const { epoch } = await store.open(1);
+
+    store.addAndForget(epoch, 1);
+
+    await store.add(epoch, 2, 1, 2);
+    equal([(await store.bodies(1)).length, (await store.open(1)).batches], [2, [1, 2]]);
+  },
+
   async a_full_disk_while_writing_leaves_nothing({ store }) {
     const { epoch } = await store.open(1);
     let thrown = 0;
