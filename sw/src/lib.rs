@@ -80,6 +80,12 @@ impl Engine {
             timer: Cell::new(None),
         };
         let engine = Self { inner: Rc::new(inner) };
+        let weak = Rc::downgrade(&engine.inner);
+        engine.inner.store.on_lost(move |_| {
+            if let Some(inner) = weak.upgrade() {
+                Self { inner }.feed(HostInput::StoreLost);
+            }
+        });
         engine.drive();
         Ok(engine)
     }

@@ -67,6 +67,17 @@ impl<B: Clone + Default> Host<B> {
         });
     }
 
+    /// The connection was closed under us: an empty transaction finds out what has become of the database.
+    pub(crate) fn store_lost(&mut self) {
+        if self.commits.running.is_none() && self.commits.waiting.is_empty() {
+            self.commits.waiting.push_back(Commit {
+                id: CommitId(0),
+                changes: Vec::new(),
+                bodies: Vec::new(),
+            });
+        }
+    }
+
     /// Sends all waiting commits as one transaction, unless one is on its way.
     pub(crate) fn start_transaction(&mut self, now: Now) {
         if self.commits.running.is_some() || self.is_stopped {
@@ -120,7 +131,8 @@ impl<B: Clone + Default> Host<B> {
                 self.keep_read(read);
                 self.stored(running, now);
             }
-            Err(error @ StoreError::StaleEpoch { .. }) => {
+            // After a broken connection nobody knows what is stored: the next owner reads it and goes on from there.
+            Err(error @ (StoreError::StaleEpoch { .. } | StoreError::Transient(_))) => {
                 self.is_stopped = true;
                 self.outputs.push_back(HostOutput::Stop(error));
             }

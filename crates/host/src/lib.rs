@@ -83,6 +83,8 @@ pub enum HostInput<B> {
     },
     /// The browser says whether there is a network.
     Network(Network),
+    /// The store's connection was closed under us.
+    StoreLost,
     /// A deadline of `poll_timeout` has come.
     Wake,
 }
@@ -268,6 +270,7 @@ impl<B: Clone + Default> Host<B> {
                 );
             }
             HostInput::Network(network) => self.drive(Input::Network(network), now),
+            HostInput::StoreLost => self.store_lost(),
             HostInput::Wake => self.drive(Input::Wake, now),
         }
         self.settle_turn(now);
