@@ -3,7 +3,7 @@
 import { Connection } from "./connection.js";
 import { PacelineError, fieldError, fromWire } from "./errors.js";
 import { jobOf } from "./fetch.js";
-import { prepare, prepareAll, readForm } from "./job.js";
+import { Intake, deferred } from "./intake.js";
 import { VERSION, uuid } from "./protocol.js";
 import { doneOf, fetchedOf } from "./response.js";
 import { Snapshots } from "./snapshot.js";
@@ -44,17 +44,8 @@ function urlOf(name, { workerUrl, wasmUrl }) {
 }
 
 class Queue extends EventTarget {
-  /**
-   * Requests whose acceptance is not known yet.
-   * @type {Set<Promise<unknown>>}
-   */
-  #unaccepted = new Set();
-  /**
-   * The forms that are being read; later jobs wait for them, so that the order of calls is kept.
-   * @type {Promise<unknown> | undefined}
-   */
-  #forms;
   #unsettled = new Unsettled();
+  #intake;
   #first = deferred();
   #isClosed = false;
   #budgets;
@@ -73,6 +64,7 @@ class Queue extends EventTarget {
       heard: (message) => this.#heard(message),
       failed: (error) => this.#failed(error),
     });
+    this.#intake = new Intake((request) => this.#connection.request(request), this.#unsettled);
     this.#snapshots = new Snapshots((request) => this.#connection.request(request));
     this.ready = /** @type {Promise<Host>} */ (this.#first.promise);
     this.ready.catch(noop);
@@ -83,38 +75,21 @@ class Queue extends EventTarget {
 
   /** @param {Job} job @param {{ signal?: AbortSignal }} [options] */
   async enqueue(job, { signal } = {}) {
-    const { id, outcome } = await this.#submit(job, signal);
+    const { id, outcome } = await this.#intake.one(job, signal);
     const done = outcome.then(doneOf);
     done.catch(noop);
     return { id, done };
   }
 
   /** @param {Job[]} jobs @param {{ group?: string }} [options] */
-  async enqueueMany(jobs, { group = uuid() } = {}) {
-    if (typeof group !== "string" || !group || group.length > 255) throw fieldError("group", "1 to 255 characters", group);
-    const read = Array.isArray(jobs) ? this.#readForms(jobs) : jobs;
-    const messages = ofJob(prepareAll, read instanceof Promise ? await read : read).map(toMessage);
-    const ids = messages.map(({ id }) => id);
-    const total = ids.length;
-    if (total === 0) return { group, ids, total, settled: Promise.resolve({ done: 0, failed: 0, cancelled: 0 }) };
-    const message = { type: "enqueue-many", jobs: messages, group };
-    const { promise: settled, resolve, reject } = deferred();
-    settled.catch(noop);
-    const bulk = { group, message, isAccepted: false, resolve, reject };
-    this.#unsettled.addBulk(bulk);
-    try {
-      await this.#track(this.#connection.request(message).then(() => (bulk.isAccepted = true)));
-    } catch (error) {
-      this.#unsettled.removeBulk(bulk);
-      throw error;
-    }
-    return { group, ids, total, settled };
+  enqueueMany(jobs, { group = uuid() } = {}) {
+    return this.#intake.many(jobs, group);
   }
 
   /** @param {RequestInfo | URL} input @param {import("./paceline.js").FetchInit} [init] */
   async fetch(input, init) {
     const { job, signal } = await jobOf(input, init);
-    const { outcome } = await this.#submit(job, signal).catch((error) => {
+    const { outcome } = await this.#intake.one(job, signal).catch((error) => {
       throw error.code === "aborted" ? error.cause : error;
     });
     return outcome.then(fetchedOf);
@@ -167,7 +142,7 @@ class Queue extends EventTarget {
   }
 
   async idle() {
-    await Promise.allSettled(this.#unaccepted);
+    await this.#intake.isAnswered();
     await this.#snapshots.untilIdle();
   }
 
@@ -176,83 +151,6 @@ class Queue extends EventTarget {
     globalThis.removeEventListener?.("pagehide", this.#hide);
     globalThis.removeEventListener?.("pageshow", this.#show);
     this.#connection.close(new PacelineError("not-connected", "the queue is closed in this tab; its jobs go on"));
-  }
-
-  /**
-   * Hands in one job. Resolves once it is stored.
-   * @param {unknown} given
-   * @param {AbortSignal} [signal]
-   * @returns {Promise<{ id: string, outcome: Promise<Outcome> }>}
-   */
-  async #submit(given, signal) {
-    if (signal?.aborted) throw abortedBy(signal);
-    const read = this.#readForms([given]);
-    // Nothing is awaited without need: what a page hands in as it goes is posted in that same turn.
-    const [job] = read instanceof Promise ? await read : read;
-    if (signal?.aborted) throw abortedBy(signal);
-    const message = toMessage(ofJob(prepare, job));
-    const request = { type: "enqueue", job: message };
-    const { id } = message;
-    const { promise: outcome, resolve: settle } = deferred();
-    const { promise: accepted, resolve: accept, reject: refuse } = deferred();
-    let isAccepted = false;
-    const asker = (/** @type {Outcome} */ result) => {
-      signal?.removeEventListener("abort", abort);
-      settle(result);
-    };
-    const abort = () => {
-      const isLast = this.#unsettled.remove(id, asker);
-      refuse(abortedBy(/** @type {AbortSignal} */ (signal), id));
-      settle({ id, state: "cancelled", code: "aborted", cause: signal?.reason });
-      if (isAccepted && isLast) this.#abandon(id);
-    };
-    signal?.addEventListener("abort", abort, { once: true });
-    this.#unsettled.add(id, request, asker);
-    this.#track(this.#connection.request(request)).then(
-      (reply) => {
-        isAccepted = true;
-        if (!this.#unsettled.hasJob(id)) this.#abandon(id);
-        this.#unsettled.accepted(reply.job);
-        accept({ id, outcome });
-      },
-      (error) => {
-        signal?.removeEventListener("abort", abort);
-        this.#unsettled.remove(id, asker);
-        refuse(Object.assign(error, { jobId: id }));
-      },
-    );
-    return accepted;
-  }
-
-  /** Cancels a job that nobody in this tab wants any more. @param {string} id */
-  #abandon(id) {
-    this.#connection.request({ type: "cancel", jobs: [id], aborted: true }).catch(noop);
-  }
-
-  /** @template T @param {Promise<T>} request @returns {Promise<T>} */
-  #track(request) {
-    this.#unaccepted.add(request);
-    const forget = () => this.#unaccepted.delete(request);
-    request.then(forget, forget);
-    return request;
-  }
-
-  /**
-   * Reads the forms among the jobs' bodies.
-   * @param {unknown[]} jobs
-   * @returns {unknown[] | Promise<unknown[]>}
-   */
-  #readForms(jobs) {
-    const reads = jobs.map(readForm);
-    const before = this.#forms;
-    if (!before && reads.every((read) => read === undefined)) return jobs;
-    const all = Promise.all(reads.map((read, index) => read ?? jobs[index]));
-    const turn = Promise.resolve(before).then(() => all);
-    const forms = turn.then(noop, noop).then(() => {
-      if (this.#forms === forms) this.#forms = undefined;
-    });
-    this.#forms = forms;
-    return turn;
   }
 
   /**
@@ -326,39 +224,5 @@ class Queue extends EventTarget {
 /** Events that only the connection needs. */
 const OWN_EVENTS = ["hosting", "stopped"];
 
-/** @param {import("./wire.js").Prepared} prepared */
-function toMessage({ job, request: { method, body, meta, credentials, redirect } }) {
-  const isRead = method === "GET" || method === "HEAD";
-  const idempotencyKey = job.idempotencyKey ?? (isRead ? undefined : uuid());
-  return { ...job, id: job.id ?? uuid(), idempotencyKey, body, meta, credentials, redirect };
-}
-
-/**
- * Calls a check of jobs; its error names fields as the app knows them.
- * @template T
- * @param {(job: any) => T} check
- * @param {unknown} job
- */
-function ofJob(check, job) {
-  try {
-    return check(job);
-  } catch (error) {
-    throw error instanceof PacelineError ? fromWire(error) : error;
-  }
-}
-
-/** @param {AbortSignal} signal @param {string} [jobId] */
-function abortedBy(signal, jobId) {
-  return new PacelineError("aborted", "its caller aborted the job", { jobId, cause: signal.reason });
-}
-
 /** @param {any[]} replies @param {string} field @returns {number} */
 const sum = (replies, field) => replies.reduce((total, reply) => total + reply[field], 0);
-
-/** @returns {{ promise: Promise<any>, resolve: (value: any) => void, reject: (error: unknown) => void, isOver: boolean }} */
-function deferred() {
-  /** @type {any} */
-  const parts = { isOver: false };
-  parts.promise = new Promise((resolve, reject) => Object.assign(parts, { resolve, reject }));
-  return parts;
-}

@@ -12,14 +12,15 @@ import { PROTOCOL, uuid } from "./protocol.js";
  * @property {(message: HostMessage) => void} heard what answers no request
  * @property {(error: PacelineError) => void} failed no host can be had; everything that waits for one has to end
  */
-/** @typedef {{ message: object, port?: MessagePort, resolve: (reply: any) => void, reject: (error: unknown) => void }} Ask */
+/** @typedef {{ message: object, port?: MessagePort, deaths: number, resolve: (reply: any) => void, reject: (error: unknown) => void }} Ask */
 
 /** More deaths of hosts than this in `DEATHS_MS`, or attempts in a row that no host answers, and the connection gives up. */
 const MAX_DEATHS = 3;
 const DEATHS_MS = 10_000;
-/** A worker says that it is there before its wasm has loaded; one that does not will not. */
-const SILENCE_MS = 4_000;
-const BACKOFF_MS = [0, 100, 500];
+/** A worker says that it is there before its wasm has loaded; one that does not will not. Its files are known the second time. */
+const SILENCE_MS = { first: 4_000, again: 2_000 };
+/** Never at once: Firefox lets go of a closed worker a little after its locks, and would give that one again. */
+const BACKOFF_MS = [50, 150, 500];
 
 /** Makes the one call of the constructor: URL, name and options are a SharedWorker's identity. */
 /** @param {string} url @param {string} queue */
@@ -85,7 +86,7 @@ export class Connection {
       if (!isHeard && port === this.#port) this.#missed();
     };
     worker.addEventListener("error", missed);
-    setTimeout(missed, SILENCE_MS);
+    setTimeout(missed, this.#welcomedBy ? SILENCE_MS.again : SILENCE_MS.first);
     port.onmessage = ({ data }) => {
       isHeard = true;
       this.#misses = 0;
@@ -105,7 +106,7 @@ export class Connection {
     const isDown = this.#failure !== undefined;
     const id = ++this.#lastId;
     const answer = new Promise((resolve, reject) => {
-      this.#asks.set(id, { message: { paceline: PROTOCOL, id, ...request }, resolve, reject });
+      this.#asks.set(id, { message: { paceline: PROTOCOL, id, ...request }, deaths: 0, resolve, reject });
     });
     if (isDown) this.open();
     if (this.#isWelcome) this.#flush();
@@ -160,7 +161,10 @@ export class Connection {
   /** Notes a host that was not known; one that took over a live port does not know this tab. @param {string} instance */
   #meet(instance) {
     this.#instance = instance;
-    if (this.#isWelcome) this.#sayHello();
+    if (this.#isWelcome) {
+      for (const ask of this.#asks.values()) ask.port = undefined;
+      this.#sayHello();
+    }
     this.#watch?.abort();
     const watch = (this.#watch = new AbortController());
     const options = { mode: /** @type {"shared"} */ ("shared"), signal: watch.signal };
@@ -210,7 +214,14 @@ export class Connection {
   #died() {
     const now = Date.now();
     this.#deaths = [...this.#deaths.filter((at) => now - at < DEATHS_MS), now];
-    this.#openAgain(this.#deaths.length, new PacelineError("host-crashed", this.#lastWords ?? "the host died"));
+    const error = new PacelineError("host-crashed", this.#lastWords ?? "the host died");
+    for (const [id, ask] of this.#asks) {
+      if (ask.port !== this.#port || ++ask.deaths < MAX_DEATHS) continue;
+      // It may be what kills them: the others shall have a host again.
+      this.#asks.delete(id);
+      ask.reject(error);
+    }
+    this.#openAgain(this.#deaths.length, error);
   }
 
   /** @param {number} failures @param {PacelineError} error */

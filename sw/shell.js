@@ -15,7 +15,7 @@ import { PROTOCOL, VERSION, uuid } from "./protocol.js";
  * @property {string} wasmUrl
  * @property {"shared-worker" | "service-worker"} host
  * @property {(request: any, options: any) => Promise<object>} send
- * @property {() => void} close ends the context, where it can
+ * @property {() => void} [close] ends the context, so that another can start; a service worker cannot
  */
 
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -87,6 +87,8 @@ export class Shell {
    * @param {any} data
    */
   receive(tab, data) {
+    // The tab asks the next host; where there will be none, it has to be told.
+    if (this.#end && this.options.close) return;
     let early;
     try {
       if (this.#end) throw new PacelineError(this.#end.code, this.#end.message);
@@ -208,8 +210,8 @@ export class Shell {
     this.#early = [];
     clearTimeout(this.#timer);
     setTimeout(() => {
-      for (const release of this.#releases) release();
-      this.options.close();
+      if (this.options.close) this.options.close();
+      else for (const release of this.#releases) release();
     }, LAST_WORDS_MS);
   }
 

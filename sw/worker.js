@@ -46,7 +46,6 @@ function serveServiceWorker() {
     queue,
     wasmUrl,
     host: "service-worker",
-    close: () => {},
     send: async (request, options) => {
       inFlight += 1;
       try {
