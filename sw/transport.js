@@ -30,15 +30,18 @@ export async function send(request, { timeoutMs, headers }) {
       return { ...none(error), cause: "never-left" };
     }
     let response;
+    let at;
     try {
       response = await fetch(prepared);
+      // The server has counted the request by now; its body may take longer.
+      at = performance.now();
     } catch (error) {
       return none(error);
     }
     const { body, truncated, error } = await read(response, request.method);
     // What was read of a write's answer still tells its status; a read has nothing without its body.
     if (error !== undefined && isRead && response.ok) return none(error);
-    return { kind: "answer", ...describe(response), body, truncated, ...textOf(response, body) };
+    return { kind: "answer", at, ...describe(response), body, truncated, ...textOf(response, body) };
   } finally {
     clearTimeout(timer);
   }

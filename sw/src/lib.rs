@@ -61,7 +61,10 @@ impl Engine {
         std::panic::set_hook(Box::new(shell::report_panic));
         let options: Options = serde_wasm_bindgen::from_value(options)?;
         let store = IndexedDbStore::new(&options.queue);
-        let opened = store.open(clock().wall).await.map_err(|error| coded(&error))?;
+        let opened = store
+            .open(clock().wall)
+            .await
+            .map_err(|error| coded(&error))?;
         let config = HostConfig {
             kind: options.host,
             instance: options.instance,
@@ -79,7 +82,9 @@ impl Engine {
             is_driving: Cell::new(false),
             timer: Cell::new(None),
         };
-        let engine = Self { inner: Rc::new(inner) };
+        let engine = Self {
+            inner: Rc::new(inner),
+        };
         let weak = Rc::downgrade(&engine.inner);
         engine.inner.store.on_lost(move |_| {
             if let Some(inner) = weak.upgrade() {
@@ -92,17 +97,31 @@ impl Engine {
 
     /// Takes a tab's message. `requests` and `sizes` are the stored requests of its jobs, in their order.
     pub fn message(&self, tab: u32, message: JsValue, requests: Vec<JsValue>, sizes: Vec<f64>) {
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size in bytes; `as` saturates")]
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a size in bytes; `as` saturates"
+        )]
         let sizes = sizes.into_iter().map(|size| size as u32);
         match message::parse(&message) {
             Ok((re, request)) => {
                 let bodies = requests.into_iter().zip(sizes).collect();
-                self.feed(HostInput::Message { tab, re, request, bodies });
+                self.feed(HostInput::Message {
+                    tab,
+                    re,
+                    request,
+                    bodies,
+                });
             }
             // The shell checks the head of each message; one that still does not parse has no number to answer to.
             Err(error) => {
                 let (re, request) = (f64::NAN, Err(error));
-                self.feed(HostInput::Message { tab, re, request, bodies: Vec::new() });
+                self.feed(HostInput::Message {
+                    tab,
+                    re,
+                    request,
+                    bodies: Vec::new(),
+                });
             }
         }
     }
@@ -120,7 +139,11 @@ impl Engine {
 
     /// The browser says whether there is a network.
     pub fn online(&self, is_online: bool) {
-        self.feed(HostInput::Network(if is_online { Network::Online } else { Network::Offline }));
+        self.feed(HostInput::Network(if is_online {
+            Network::Online
+        } else {
+            Network::Offline
+        }));
     }
 
     fn feed(&self, input: HostInput<JsValue>) {
@@ -155,12 +178,16 @@ impl Engine {
 
     fn perform(&self, output: HostOutput<JsValue>) {
         match output {
-            HostOutput::Post { tab, stamp, message, response, requests } => {
-                match message::build(&stamp, &message, response, requests) {
-                    Ok(object) => self.inner.shell.post(tab, &object),
-                    Err(error) => shell::complain("a message cannot be built", &error),
-                }
-            }
+            HostOutput::Post {
+                tab,
+                stamp,
+                message,
+                response,
+                requests,
+            } => match message::build(&stamp, &message, response, requests) {
+                Ok(object) => self.inner.shell.post(tab, &object),
+                Err(error) => shell::complain("a message cannot be built", &error),
+            },
             HostOutput::Store(transaction) => {
                 let engine = self.clone();
                 spawn_local(async move {
@@ -175,7 +202,13 @@ impl Engine {
                     engine.feed(HostInput::BodiesRead(result));
                 });
             }
-            HostOutput::Send { seq, attempt, request, headers, timeout_ms } => {
+            HostOutput::Send {
+                seq,
+                attempt,
+                request,
+                headers,
+                timeout_ms,
+            } => {
                 self.send(seq, attempt, &request, headers, timeout_ms);
             }
             HostOutput::Stop(error) => self.inner.shell.stopped(&error.to_string()),
@@ -183,14 +216,25 @@ impl Engine {
     }
 
     /// Sends in this very task, so that nothing comes between the claim's `complete` and its request.
-    fn send(&self, seq: Seq, attempt: u32, request: &JsValue, headers: Vec<(String, String)>, timeout_ms: u32) {
+    fn send(
+        &self,
+        seq: Seq,
+        attempt: u32,
+        request: &JsValue,
+        headers: Vec<(String, String)>,
+        timeout_ms: u32,
+    ) {
         let options = message::send_options(headers, timeout_ms);
         let answer = self.inner.shell.send(request, &options);
         let engine = self.clone();
         spawn_local(async move {
             let input = match JsFuture::from(answer).await {
-                Ok(answer) => message::answered(seq, attempt, answer),
-                Err(_) => HostInput::NoAnswer { seq, attempt, cause: NoAnswer::Network },
+                Ok(answer) => message::answered(seq, attempt, answer, clock()),
+                Err(_) => HostInput::NoAnswer {
+                    seq,
+                    attempt,
+                    cause: NoAnswer::Network,
+                },
             };
             engine.feed(input);
         });
@@ -203,7 +247,10 @@ impl Engine {
             return;
         }
         self.inner.timer.set(due);
-        #[allow(clippy::cast_precision_loss, reason = "a wait; the shell cuts it to what a timer can take")]
+        #[allow(
+            clippy::cast_precision_loss,
+            reason = "a wait; the shell cuts it to what a timer can take"
+        )]
         let wait = due.map(|at| at.since(clock().mono) as f64);
         self.inner.shell.set_timer(wait);
     }
@@ -220,7 +267,14 @@ fn coded(error: &StoreError) -> JsValue {
 }
 
 /// Reads both clocks, in whole milliseconds rounded down.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive milliseconds; `as` saturates")]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "positive milliseconds; `as` saturates"
+)]
 pub(crate) fn now_of(mono_ms: f64, wall_ms: f64) -> Now {
-    Now { mono: Mono::from_millis(mono_ms as u64), wall: Wall::from_millis(wall_ms as u64) }
+    Now {
+        mono: Mono::from_millis(mono_ms as u64),
+        wall: Wall::from_millis(wall_ms as u64),
+    }
 }

@@ -3,6 +3,7 @@
 use js_sys::{Array, ArrayBuffer, Object, Reflect};
 use paceline_core::ids::Seq;
 use paceline_core::io::NoAnswer;
+use paceline_core::time::Now;
 use paceline_host::HostInput;
 use paceline_protocol::{Head, HostMessage, Request, Stamp, WireError, error::Code};
 use serde::{Deserialize, Serialize};
@@ -16,8 +17,9 @@ use wasm_bindgen::{JsCast, JsValue};
 pub(crate) fn parse(message: &JsValue) -> Result<(f64, Result<Request, WireError>), WireError> {
     let head: Head = serde_wasm_bindgen::from_value(message.clone())
         .map_err(|error| WireError::plain(Code::Protocol, error.to_string()))?;
-    let request =
-        head.check().and_then(|()| Request::parse(&head.kind, Deserializer::from(message.clone())));
+    let request = head
+        .check()
+        .and_then(|()| Request::parse(&head.kind, Deserializer::from(message.clone())));
     Ok((head.id, request))
 }
 
@@ -31,7 +33,10 @@ pub(crate) fn build(
     let serializer = Serializer::json_compatible();
     let object = stamp.serialize(&serializer)?;
     let fields = message.serialize(&serializer)?;
-    Object::assign(object.unchecked_ref::<Object>(), fields.unchecked_ref::<Object>());
+    Object::assign(
+        object.unchecked_ref::<Object>(),
+        fields.unchecked_ref::<Object>(),
+    );
     if let Some(response) = response {
         Reflect::set(&object, &"response".into(), &own_copy(&response)?)?;
     }
@@ -67,8 +72,13 @@ pub(crate) fn send_options(headers: Vec<(String, String)>, timeout_ms: u32) -> J
         timeout_ms: u32,
         headers: Vec<(String, String)>,
     }
-    let options = Options { timeout_ms, headers };
-    options.serialize(&Serializer::json_compatible()).unwrap_or_default()
+    let options = Options {
+        timeout_ms,
+        headers,
+    };
+    options
+        .serialize(&Serializer::json_compatible())
+        .unwrap_or_default()
 }
 
 #[derive(Deserialize)]
@@ -82,11 +92,17 @@ struct Answer {
     headers: Option<Vec<(String, String)>>,
     #[serde(default)]
     text: Option<String>,
+    #[serde(default)]
+    at: Option<f64>,
 }
 
 /// Reads what a send came to.
-pub(crate) fn answered(seq: Seq, attempt: u32, answer: JsValue) -> HostInput<JsValue> {
-    let none = |cause| HostInput::NoAnswer { seq, attempt, cause };
+pub(crate) fn answered(seq: Seq, attempt: u32, answer: JsValue, now: Now) -> HostInput<JsValue> {
+    let none = |cause| HostInput::NoAnswer {
+        seq,
+        attempt,
+        cause,
+    };
     let Ok(read) = serde_wasm_bindgen::from_value::<Answer>(answer.clone()) else {
         return none(NoAnswer::Network);
     };
@@ -97,6 +113,7 @@ pub(crate) fn answered(seq: Seq, attempt: u32, answer: JsValue) -> HostInput<JsV
             status,
             headers: read.headers.unwrap_or_default(),
             text: read.text,
+            ended_at: read.at.map_or(now.mono, |at| crate::now_of(at, 0.0).mono),
             response: answer,
         },
         (_, _, Some("never-left")) => none(NoAnswer::NeverLeft),

@@ -42,7 +42,11 @@ pub(crate) fn clock() -> Now {
 }
 
 /// Draws the seed of a host's jitter.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 2^53")]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "between 0 and 2^53"
+)]
 pub(crate) fn random_seed() -> u64 {
     (js_sys::Math::random() * 9_007_199_254_740_992.0) as u64
 }
@@ -57,5 +61,9 @@ pub(crate) fn report_panic(info: &PanicHookInfo<'_>) {
     console_error_panic_hook::hook(info);
     let text = JsValue::from_str(&info.to_string());
     // A panic while panicking would hide the first one.
-    let _ = Reflect::set(&js_sys::global(), &JsValue::from_str("pacelinePanic"), &text);
+    let _ = Reflect::set(
+        &js_sys::global(),
+        &JsValue::from_str("pacelinePanic"),
+        &text,
+    );
 }

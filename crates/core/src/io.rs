@@ -7,7 +7,7 @@ use crate::change::{Change, Stored};
 use crate::config::BudgetConfig;
 use crate::ids::{BudgetId, CommitId, GroupId, JobId, RequestId, Seq};
 use crate::job::{Card, HoldCause, Lane, Outcome, Reason, State};
-use crate::time::Wall;
+use crate::time::{Mono, Wall};
 
 /// Jobs that a request speaks of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,6 +93,8 @@ pub enum Input {
         seq: Seq,
         /// The attempt.
         attempt: u32,
+        /// When the answer's head came; the server counted before that.
+        ended_at: Mono,
         /// The answer.
         answer: Answer,
     },

@@ -54,7 +54,9 @@ impl Latency {
 
     /// Returns the mean time, none before the first answer.
     pub fn mean_ms(&self) -> Option<u64> {
-        let count = u64::try_from(self.samples.len()).ok().filter(|count| *count > 0)?;
+        let count = u64::try_from(self.samples.len())
+            .ok()
+            .filter(|count| *count > 0)?;
         Some(self.sum / count)
     }
 

@@ -253,8 +253,9 @@ impl Core {
             Input::Answered {
                 seq,
                 attempt,
+                ended_at,
                 answer,
-            } => self.answered(seq, attempt, answer, now),
+            } => self.answered(seq, attempt, ended_at, answer, now),
             Input::NoAnswer {
                 seq,
                 attempt,
@@ -386,9 +387,12 @@ fn wake_reason(cause: Cause) -> WakeReason {
         Cause::Paused => "a pause ends",
         Cause::Rate => "a rule admits again",
         Cause::InFlight => "an earlier owner's attempt is over",
-        Cause::Order | Cause::Lane | Cause::Backoff | Cause::NotBefore | Cause::Held | Cause::Offline => {
-            "a job may start"
-        }
+        Cause::Order
+        | Cause::Lane
+        | Cause::Backoff
+        | Cause::NotBefore
+        | Cause::Held
+        | Cause::Offline => "a job may start",
     }
 }
 

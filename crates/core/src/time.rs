@@ -68,6 +68,11 @@ impl Wall {
         Self(self.0.saturating_add(millis))
     }
 
+    /// Returns the instant `millis` earlier, saturating at the epoch.
+    pub const fn minus(self, millis: u64) -> Self {
+        Self(self.0.saturating_sub(millis))
+    }
+
     /// Returns the milliseconds from `earlier` to this instant, 0 if it is not earlier.
     pub const fn since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)

@@ -675,9 +675,26 @@ fn no_network_holds_everything_and_costs_no_attempt() {
 
     assert_eq!(world.server.arrivals.len(), 1);
     assert_eq!(world.core.poll_timeout(), None);
-    let views = world.core.jobs(&Filter { limit: 10, ..Filter::default() }, world.clock());
-    assert!(views.iter().all(|view| view.cause == Some(Cause::Offline)), "{views:?}");
-    assert_eq!(world.disk.records.values().map(|record| record.attempts_counted).sum::<u32>(), 0);
+    let views = world.core.jobs(
+        &Filter {
+            limit: 10,
+            ..Filter::default()
+        },
+        world.clock(),
+    );
+    assert!(
+        views.iter().all(|view| view.cause == Some(Cause::Offline)),
+        "{views:?}"
+    );
+    assert_eq!(
+        world
+            .disk
+            .records
+            .values()
+            .map(|record| record.attempts_counted)
+            .sum::<u32>(),
+        0
+    );
 
     world.input(Input::Network(Network::Online));
     world.run(120_000);

@@ -69,6 +69,8 @@ pub enum HostInput<B> {
         headers: Vec<(String, String)>,
         /// The beginning of the body of an error.
         text: Option<String>,
+        /// When the answer's head came.
+        ended_at: Mono,
         /// The response for the tab that asked.
         response: B,
     },
@@ -232,6 +234,7 @@ impl<B: Clone + Default> Host<B> {
                 status,
                 headers,
                 text,
+                ended_at,
                 response,
             } => {
                 let sent = self.repeats.remove(&seq).unwrap_or(Sent::First);
@@ -249,6 +252,7 @@ impl<B: Clone + Default> Host<B> {
                     Input::Answered {
                         seq,
                         attempt,
+                        ended_at,
                         answer,
                     },
                     now,
@@ -334,7 +338,7 @@ impl<B: Clone + Default> Host<B> {
                 if attempt > 1 && !headers.is_empty() {
                     self.repeats.insert(seq, Sent::AgainWithKey);
                 }
-                match self.bodies.request(seq) {
+                match self.bodies.take_claimed(seq) {
                     Some(request) => {
                         self.outputs.push_back(HostOutput::Send {
                             seq,

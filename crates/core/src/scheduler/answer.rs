@@ -10,7 +10,7 @@ use super::Core;
 use crate::ids::Seq;
 use crate::io::{Answer, Event, Network, NoAnswer, Verdict};
 use crate::job::{HoldCause, Outcome, Reason, State};
-use crate::time::Now;
+use crate::time::{Mono, Now};
 
 /// The most attempts that count before a job fails.
 const MAX_ATTEMPTS: u32 = 5;
@@ -20,20 +20,28 @@ const BASE_BACKOFF_MS: u64 = 500;
 const MAX_BACKOFF_MS: u64 = 30_000;
 
 impl Core {
-    pub(super) fn answered(&mut self, seq: Seq, attempt: u32, answer: Answer, now: Now) {
+    pub(super) fn answered(
+        &mut self,
+        seq: Seq,
+        attempt: u32,
+        ended_at: Mono,
+        answer: Answer,
+        now: Now,
+    ) {
         if !self.is_live(seq, attempt) {
             return;
         }
         let Some(job) = self.jobs.get_mut(&seq) else {
             return;
         };
+        let ended_at = ended_at.clamp(job.dispatched_at, now.mono);
         if let Some(current) = &mut job.record.current {
-            current.ended_at = Some(now.wall);
+            current.ended_at = Some(now.wall.minus(now.mono.since(ended_at)));
         }
-        let took_ms = now.mono.since(job.dispatched_at);
+        let took_ms = ended_at.since(job.dispatched_at);
         let budget_id = job.card.budget.clone();
         if let Some(budget) = self.budgets.get_mut(&budget_id) {
-            budget.answered((seq, attempt), took_ms, now.mono);
+            budget.answered((seq, attempt), took_ms, ended_at);
             if answer.verdict != Verdict::Refused
                 && answer.verdict != Verdict::Unavailable
                 && budget.succeeded()

@@ -132,7 +132,10 @@ impl Core {
             budget.network_changed();
         }
         if network == Network::Offline {
-            self.effects.push_back(Effect::Event(Event::Held { budget: None, cause: HoldCause::Offline }));
+            self.effects.push_back(Effect::Event(Event::Held {
+                budget: None,
+                cause: HoldCause::Offline,
+            }));
         }
     }
 

@@ -147,7 +147,11 @@ impl Core {
     }
 
     fn decide_now(&mut self, seq: Seq, now: Now) {
-        if self.jobs.get(&seq).is_none_or(|job| job.record.state.is_settled()) {
+        if self
+            .jobs
+            .get(&seq)
+            .is_none_or(|job| job.record.state.is_settled())
+        {
             return;
         }
         if self.is_repeatable(seq, now) {

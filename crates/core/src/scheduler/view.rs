@@ -122,8 +122,15 @@ impl Core {
 
     /// Returns the bytes of the stored requests of a batch.
     pub fn batch_bytes(&self, batch: crate::ids::BatchNo) -> u64 {
-        let jobs = self.batches.get(&batch).map(|batch| batch.jobs.as_slice()).unwrap_or_default();
-        jobs.iter().filter_map(|seq| self.jobs.get(seq)).map(|job| u64::from(job.card.size)).sum()
+        let jobs = self
+            .batches
+            .get(&batch)
+            .map(|batch| batch.jobs.as_slice())
+            .unwrap_or_default();
+        jobs.iter()
+            .filter_map(|seq| self.jobs.get(seq))
+            .map(|job| u64::from(job.card.size))
+            .sum()
     }
 
     /// Tells whether a budget is declared.

@@ -522,6 +522,7 @@ impl World {
                 self.input(Input::Answered {
                     seq,
                     attempt,
+                    ended_at: self.clock().mono,
                     answer,
                 });
             }
