@@ -1,10 +1,12 @@
 //! Stored requests that are at hand, so that a dispatch needs no read of its own.
 //!
-//! Invariant: bounded by count and bytes; a request of a job that is kept in memory only stays until it has settled.
+//! Invariant: bounded by count and bytes, but for two kinds that must not be let go: the request of a job that is kept
+//! in memory only stays until it has settled, and that of a job whose claim is on its way to the store until it goes out.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use paceline_core::ids::{BatchNo, JobId, Seq};
+use paceline_store::ReadBodies;
 
 /// The most batches at hand.
 const MAX_BATCHES: usize = 64;
@@ -20,6 +22,7 @@ pub(crate) struct Bodies<B> {
     order: VecDeque<BatchNo>,
     bytes: u64,
     in_memory: BTreeMap<Seq, B>,
+    claimed: BTreeMap<Seq, B>,
 }
 
 impl<B> Default for Bodies<B> {
@@ -30,6 +33,7 @@ impl<B> Default for Bodies<B> {
             order: VecDeque::new(),
             bytes: 0,
             in_memory: BTreeMap::new(),
+            claimed: BTreeMap::new(),
         }
     }
 }
@@ -58,6 +62,48 @@ impl<B: Clone + Default> Bodies<B> {
     /// Forgets what was kept in memory only.
     pub(crate) fn forget(&mut self, seq: Seq) {
         self.in_memory.remove(&seq);
+    }
+
+    /// Keeps the requests of claimed jobs until they go out. Returns the batches of those that are not at hand.
+    pub(crate) fn claim(&mut self, seqs: &[Seq]) -> Vec<BatchNo> {
+        let mut missing = BTreeSet::new();
+        for seq in seqs {
+            match self.request(*seq) {
+                Some(body) => {
+                    self.claimed.insert(*seq, body);
+                }
+                None => {
+                    missing.insert(seq.batch());
+                }
+            }
+        }
+        missing.into_iter().collect()
+    }
+
+    /// Takes the requests of claimed jobs out of what was read with the claim.
+    pub(crate) fn claim_read(&mut self, seqs: &[Seq], read: &ReadBodies<B>) {
+        let read: BTreeMap<BatchNo, &Vec<B>> = read
+            .iter()
+            .filter_map(|(batch, bodies)| Some((*batch, bodies.as_ref()?)))
+            .collect();
+        for seq in seqs {
+            let bodies = read.get(&seq.batch());
+            if let Some(body) = bodies.and_then(|bodies| bodies.get(usize::from(seq.index()))) {
+                self.claimed.insert(*seq, body.clone());
+            }
+        }
+    }
+
+    /// Takes the request of a claimed job, which goes out now.
+    pub(crate) fn take_claimed(&mut self, seq: Seq) -> Option<B> {
+        self.claimed.remove(&seq)
+    }
+
+    /// Lets the requests of claims go that came to nothing.
+    pub(crate) fn unclaim(&mut self, seqs: &[Seq]) {
+        for seq in seqs {
+            self.claimed.remove(seq);
+        }
     }
 
     /// Tells whether a job's request is at hand.

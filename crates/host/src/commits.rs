@@ -31,7 +31,7 @@ struct Running<B> {
     /// What to try again one by one, when several went together.
     commits: Vec<Commit<B>>,
     begun: Now,
-    has_claims: bool,
+    claims: Vec<Seq>,
     compares: u32,
 }
 
@@ -99,18 +99,13 @@ impl<B: Clone + Default> Host<B> {
             .flat_map(|commit| commit.bodies.iter().cloned())
             .collect();
         let claims: Vec<Seq> = changes.iter().filter_map(claimed).collect();
-        let mut read_bodies: Vec<BatchNo> = claims
-            .iter()
-            .filter(|seq| !self.bodies.has(**seq))
-            .map(|seq| seq.batch())
-            .collect();
-        read_bodies.dedup();
+        let read_bodies = self.bodies.claim(&claims);
         let ids = commits.iter().map(|commit| commit.id).collect();
         self.commits.running = Some(Running {
             ids,
             commits,
             begun: now,
-            has_claims: !claims.is_empty(),
+            claims,
             compares: 0,
         });
         let transaction = Transaction {
@@ -128,6 +123,7 @@ impl<B: Clone + Default> Host<B> {
         };
         match result {
             Ok(read) => {
+                self.bodies.claim_read(&running.claims, &read);
                 self.keep_read(read);
                 self.stored(running, now);
             }
@@ -143,7 +139,7 @@ impl<B: Clone + Default> Host<B> {
 
     fn stored(&mut self, mut running: Running<B>, now: Now) {
         let took_ms = now.wall.since(running.begun.wall);
-        if running.has_claims && took_ms > FREEZE_MS && running.compares < MAX_COMPARES {
+        if !running.claims.is_empty() && took_ms > FREEZE_MS && running.compares < MAX_COMPARES {
             running.begun = now;
             running.compares += 1;
             running.commits.clear();
@@ -164,6 +160,7 @@ impl<B: Clone + Default> Host<B> {
     }
 
     fn not_stored(&mut self, running: Running<B>, error: &StoreError, now: Now) {
+        self.bodies.unclaim(&running.claims);
         if running.commits.len() > 1 {
             self.commits.alone.extend(running.commits);
             return;
