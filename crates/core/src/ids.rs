@@ -89,6 +89,9 @@ impl BudgetId {
     /// What the name of a budget begins with that nobody declared; an origin follows.
     pub const IMPLICIT: &str = "origin:";
 
+    /// The name under which holds of the whole queue are stored; no budget may have it.
+    pub const QUEUE: &str = "*";
+
     /// Tells whether the budget is one that nobody declared.
     pub fn is_implicit(&self) -> bool {
         self.as_str().starts_with(Self::IMPLICIT)

@@ -131,6 +131,9 @@ fn parse_budget(message: &BudgetMessage, path: &str) -> Result<Budget, WireError
     };
     let id =
         BudgetId::parse(&message.id).map_err(|_| bad("id", "1 to 255 characters", &message.id))?;
+    if id.as_str() == BudgetId::QUEUE {
+        return Err(bad("id", "a name other than that of the whole queue", "*"));
+    }
     let rules = message
         .limits
         .iter()

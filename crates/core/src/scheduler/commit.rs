@@ -7,9 +7,6 @@ use crate::io::{CommitFailure, Effect, Event, Refusal, Reply};
 use crate::job::HoldCause;
 use crate::time::Now;
 
-/// The name under which holds of the whole queue are stored; no budget can have it.
-pub(super) const QUEUE: &str = "*";
-
 impl Core {
     /// Turns the draft into a commit, if it holds anything.
     pub(super) fn flush(&mut self, now: Now) {
@@ -140,7 +137,7 @@ impl Core {
             })
         }));
         if touched.holds
-            && let Ok(budget) = BudgetId::parse(QUEUE)
+            && let Ok(budget) = BudgetId::parse(BudgetId::QUEUE)
         {
             let holds = self
                 .holds

@@ -2,7 +2,6 @@
 
 use super::Core;
 use super::claim::end_at_latest;
-use super::commit::QUEUE;
 use crate::budget::Budget;
 use crate::change::Stored;
 use crate::config::BudgetConfig;
@@ -13,7 +12,7 @@ use crate::time::Now;
 impl Core {
     pub(super) fn recover(&mut self, stored: Stored, now: Now) {
         for (id, record) in stored.budgets {
-            if id.as_str() == QUEUE {
+            if id.as_str() == BudgetId::QUEUE {
                 self.holds.extend(record.holds.iter().copied());
             } else {
                 self.budget_records.insert(id, record);
