@@ -100,10 +100,22 @@ impl Request {
 
 fn fields<'de, D: Deserializer<'de>, T: Deserialize<'de>>(message: D) -> Result<T, WireError> {
     serde_path_to_error::deserialize(message).map_err(|error| {
-        let field = error.path().to_string();
+        let path = error.path().to_string();
         let what = error.inner().to_string();
-        WireError::field(Code::BadJob, field, "a value of another shape", &what)
+        let (field, expected) = match missing(&what) {
+            Some(name) if path == "." => (name.to_owned(), "a value"),
+            Some(name) => (format!("{path}.{name}"), "a value"),
+            None if path == "." => ("message".to_owned(), "a value of another shape"),
+            None => (path, "a value of another shape"),
+        };
+        WireError::field(Code::BadJob, field, expected, &what)
     })
+}
+
+/// The field that serde says is missing; its path names only what should have held it.
+fn missing(what: &str) -> Option<&str> {
+    let (_, rest) = what.split_once("missing field `")?;
+    rest.split_once('`').map(|(name, _)| name)
 }
 
 /// The fields of `hello`.
