@@ -1,6 +1,6 @@
 //! Budgets as an app declares them, parsed into the core's.
 
-use paceline_core::config::{Algorithm, BudgetConfig, LimitRule, parse_window};
+use paceline_core::config::{Algorithm, BudgetConfig, ConfigError, LimitRule, parse_window};
 use paceline_core::ids::BudgetId;
 use serde::Deserialize;
 
@@ -86,6 +86,7 @@ pub struct Budget {
     pub key_header: Option<String>,
 }
 
+const IN_FLIGHT: &str = "a whole number from 1 to 1000";
 const DAY_MS: u64 = 86_400_000;
 
 /// Parses the budgets of one message.
@@ -142,15 +143,7 @@ fn parse_budget(message: &BudgetMessage, path: &str) -> Result<Budget, WireError
         .collect::<Result<Vec<_>, _>>()?;
     let max_in_flight = message
         .max_in_flight
-        .map(|value| {
-            whole(value).ok_or_else(|| {
-                bad(
-                    "maxInFlight",
-                    "a whole number from 1 to 1000",
-                    &value.to_string(),
-                )
-            })
-        })
+        .map(|value| whole(value).ok_or_else(|| bad("maxInFlight", IN_FLIGHT, &value.to_string())))
         .transpose()?;
     let share = message.share.unwrap_or(1.0);
     if !(share > 0.0 && share <= 1.0) {
@@ -198,8 +191,13 @@ fn parse_budget(message: &BudgetMessage, path: &str) -> Result<Budget, WireError
             (Some(idempotency.header.clone()), Some(ttl_ms))
         }
     };
-    let config = BudgetConfig::new(id, rules, max_in_flight, share_permille, key_ttl_ms)
-        .map_err(|error| WireError::plain(Code::BadJob, format!("{path}: {error}")))?;
+    let config = BudgetConfig::new(id, rules, max_in_flight, share_permille, key_ttl_ms).map_err(
+        |error| match error {
+            ConfigError::InFlight(got) => bad("maxInFlight", IN_FLIGHT, &got.to_string()),
+            ConfigError::Rules(got) => bad("limits", "up to 8 limits", &got.to_string()),
+            other => WireError::plain(Code::BadJob, format!("{path}: {other}")),
+        },
+    )?;
     Ok(Budget {
         config,
         matches: message.matches.clone(),
@@ -231,8 +229,10 @@ fn parse_limit(limit: &LimitMessage, path: &str) -> Result<LimitRule, WireError>
             let name = algorithm.as_deref().unwrap_or("arrival-log");
             let algorithm = Algorithm::parse(name)
                 .ok_or_else(|| bad("algorithm arrival-log or token-bucket", name))?;
-            LimitRule::new(limit, window_ms, algorithm)
-                .map_err(|error| bad(&error.to_string(), "out of range"))
+            LimitRule::new(limit, window_ms, algorithm).map_err(|_| {
+                let got = format!("{limit} per {window_ms} ms");
+                bad("1 to 10000000 per 1 ms to 31 days", &got)
+            })
         }
     }
 }
