@@ -32,10 +32,20 @@ impl Head {
     pub fn check(&self) -> Result<(), WireError> {
         if self.paceline != PROTOCOL {
             let got = self.paceline.to_string();
-            return Err(WireError::field(Code::Protocol, "paceline", PROTOCOL.to_string(), &got));
+            return Err(WireError::field(
+                Code::Protocol,
+                "paceline",
+                PROTOCOL.to_string(),
+                &got,
+            ));
         }
         if !self.id.is_finite() {
-            return Err(WireError::field(Code::Protocol, "id", "a finite number", &self.id.to_string()));
+            return Err(WireError::field(
+                Code::Protocol,
+                "id",
+                "a finite number",
+                &self.id.to_string(),
+            ));
         }
         Ok(())
     }
@@ -93,7 +103,14 @@ impl Request {
             "jobs" => Self::Jobs(fields(message)?),
             "configure" => Self::Configure(fields(message)?),
             "bye" => Self::Bye,
-            other => return Err(WireError::field(Code::Protocol, "type", "a known type of message", other)),
+            other => {
+                return Err(WireError::field(
+                    Code::Protocol,
+                    "type",
+                    "a known type of message",
+                    other,
+                ));
+            }
         })
     }
 }
