@@ -150,7 +150,11 @@ impl Core {
             {
                 group.jobs.remove(seq);
                 group.record.total = group.record.total.saturating_sub(1);
-                self.draft.touched.groups.insert(group_id);
+                if group.jobs.is_empty() {
+                    self.groups.remove(&group_id);
+                } else {
+                    self.draft.touched.groups.insert(group_id);
+                }
             }
         }
     }
