@@ -54,7 +54,8 @@ impl Budgets {
 
     /// Notes that an origin's own budget is used. Returns what the core must be told when it is new.
     pub(crate) fn use_implicit(&mut self, id: &BudgetId) -> Option<BudgetConfig> {
-        let is_new = id.is_implicit() && self.implicit.insert(id.clone(), ()).is_none();
+        let is_own = id.is_implicit() && !self.declared.contains_key(id);
+        let is_new = is_own && self.implicit.insert(id.clone(), ()).is_none();
         is_new.then(|| BudgetConfig::implicit(id.clone()))
     }
 
