@@ -146,16 +146,16 @@ struct Asked {
 
 #[derive(Debug)]
 enum What {
-    One(JobId),
-    Many { group: GroupId, ids: Vec<JobId> },
+    One,
+    Many(GroupId),
     Other,
 }
 
 /// Whether an asker wants the response, or only to hear that the job has settled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Wants {
-    Response,
     Outcome,
+    Response,
 }
 
 /// The host of one queue. See the module's documentation for how to drive it.
@@ -490,8 +490,8 @@ impl<B: Clone + Default> Host<B> {
         match reply {
             Reply::Accepted { jobs } => self.reply_accepted(tab, re, what, jobs),
             Reply::Refused(refusal) => {
-                self.forget_asker(tab, &what);
-                self.post(tab, Some(re), HostMessage::Error(wire::refusal(&refusal)));
+                let error = wire::refusal(&refusal, &what);
+                self.post(tab, Some(re), HostMessage::Error(error));
             }
             Reply::Cancelled {
                 cancelled,

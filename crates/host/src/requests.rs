@@ -1,8 +1,8 @@
 //! What tabs ask, one request after the other.
 
-use paceline_core::ids::{GroupId, JobId};
-use paceline_core::io::{Force, Input, Target};
-use paceline_core::job::{Card, HoldCause, Lane, Outcome, Reason, State};
+use paceline_core::ids::{GroupId, JobId, MAX_NAME_CHARS};
+use paceline_core::io::{Filter, Force, Input, Target};
+use paceline_core::job::{Card, GroupRecord, HoldCause, Lane, Outcome, Reason, State};
 use paceline_core::time::Now;
 use paceline_protocol::budget::{BudgetMessage, parse_budgets};
 use paceline_protocol::error::Code;
@@ -79,10 +79,19 @@ impl<B: Clone + Default> Host<B> {
     }
 
     fn hello(&mut self, tab: TabId, re: F64, hello: Hello, now: Now) -> Result<(), WireError> {
+        let principal = hello.principal.unwrap_or_default();
+        if principal.chars().count() > MAX_NAME_CHARS {
+            let expected = "up to 255 characters";
+            return Err(WireError::field(
+                Code::BadJob,
+                "principal",
+                expected,
+                &principal,
+            ));
+        }
         if let Some(budgets) = &hello.budgets {
             self.configure(budgets, now)?;
         }
-        let principal = hello.principal.unwrap_or_default();
         self.tabs.insert(
             tab,
             Tab {
@@ -122,13 +131,8 @@ impl<B: Clone + Default> Host<B> {
     ) -> Result<(), WireError> {
         let size = bodies.first().map_or(0, |(_, size)| *size);
         let card = self.card(tab, &enqueue.job, "job", Lane::Interactive, None, size, now)?;
-        let id = card.id.clone();
-        self.askers
-            .entry(id.clone())
-            .or_default()
-            .insert(tab, Wants::Response);
         self.hand_in(std::slice::from_ref(&card), bodies);
-        let request = self.ask(tab, re, What::One(id));
+        let request = self.ask(tab, re, What::One);
         self.accept(request, vec![card], now);
         Ok(())
     }
@@ -161,22 +165,11 @@ impl<B: Clone + Default> Host<B> {
             let size = bodies.get(index).map_or(0, |(_, size)| *size);
             let path = format!("jobs[{index}]");
             let card = self.card(tab, job, &path, Lane::Bulk, Some(&group), size, now);
+            let card = card.and_then(|card| in_group(card, &group, &path));
             cards.push(card.map_err(|error| error.at(index))?);
         }
-        let ids: Vec<JobId> = cards.iter().map(|card| card.id.clone()).collect();
-        for id in &ids {
-            self.askers
-                .entry(id.clone())
-                .or_default()
-                .entry(tab)
-                .or_insert(Wants::Outcome);
-        }
-        self.group_askers
-            .entry(group.clone())
-            .or_default()
-            .insert(tab);
         self.hand_in(&cards, bodies);
-        let request = self.ask(tab, re, What::Many { group, ids });
+        let request = self.ask(tab, re, What::Many(group));
         self.accept(request, cards, now);
         Ok(())
     }
@@ -240,69 +233,65 @@ impl<B: Clone + Default> Host<B> {
         what: What,
         jobs: Vec<(JobId, State, Option<Outcome>)>,
     ) {
-        for (id, state, _) in &jobs {
-            if state.is_settled()
-                && let Some(tabs) = self.askers.get_mut(id)
-            {
-                tabs.remove(&tab);
-            }
+        let wants = match &what {
+            What::One => Wants::Response,
+            What::Many(_) => Wants::Outcome,
+            What::Other => return,
+        };
+        for (id, _, _) in jobs.iter().filter(|(_, state, _)| !state.is_settled()) {
+            self.add_asker(tab, id, wants);
         }
         let total = u32::try_from(jobs.len()).unwrap_or(u32::MAX);
-        let accepted = jobs
+        let settled = jobs
+            .iter()
+            .all(|(_, state, _)| state.is_settled())
+            .then(|| count(&jobs));
+        let mut accepted = jobs
             .into_iter()
             .map(|(id, state, outcome)| wire::accepted(&id, state, outcome.as_ref()));
-        match what {
-            What::One(_) => {
-                let job = accepted.into_iter().next();
-                let message = HostMessage::Accepted {
-                    job,
-                    group: None,
-                    total,
-                    known: Vec::new(),
-                };
-                self.post(tab, Some(re), message);
-            }
-            What::Many { group, .. } => {
+        let (job, group, known) = match what {
+            What::Many(group) => {
                 let known = accepted.filter(|job| job.state != State::Queued).collect();
-                let name = Some(group.as_str().to_owned());
-                self.post(
-                    tab,
-                    Some(re),
-                    HostMessage::Accepted {
-                        job: None,
-                        group: name,
-                        total,
-                        known,
-                    },
-                );
-                let record = self
-                    .core
-                    .group(&group)
-                    .filter(|record| record.settled_at.is_some());
-                if let Some(record) = record {
-                    let message =
-                        wire::group_settled(&group, record.done, record.failed, record.cancelled);
-                    self.post(tab, None, message);
-                }
+                (None, Some(group), known)
             }
-            What::Other => {}
+            What::One | What::Other => (accepted.next(), None, Vec::new()),
+        };
+        let message = HostMessage::Accepted {
+            job,
+            group: group.as_ref().map(|group| group.as_str().to_owned()),
+            total,
+            known,
+        };
+        self.post(tab, Some(re), message);
+        if let Some(group) = group {
+            self.add_group_asker(tab, group, settled);
         }
     }
 
-    /// Takes back that a tab asked for jobs that were refused.
-    pub(crate) fn forget_asker(&mut self, tab: TabId, what: &What) {
-        let ids = match what {
-            What::One(id) => std::slice::from_ref(id),
-            What::Many { ids, .. } => ids,
-            What::Other => return,
-        };
-        for id in ids {
-            if let Some(tabs) = self.askers.get_mut(id) {
-                tabs.remove(&tab);
-                if tabs.is_empty() {
-                    self.askers.remove(id);
-                }
-            }
+    fn add_asker(&mut self, tab: TabId, id: &JobId, wants: Wants) {
+        let tabs = self.askers.entry(id.clone()).or_default();
+        let before = tabs.entry(tab).or_insert(wants);
+        *before = (*before).max(wants);
+    }
+
+    /// Tells a tab how a group ended, at once or once it does. `settled` counts the jobs that the tab asked for, if all
+    /// have ended: clean-up may have left nothing else of the group.
+    fn add_group_asker(&mut self, tab: TabId, group: GroupId, settled: Option<GroupRecord>) {
+        let record = self.core.group(&group);
+        if record.is_some_and(|record| record.settled_at.is_none()) {
+            self.group_askers.entry(group).or_default().insert(tab);
+        } else if let Some(GroupRecord {
+            done,
+            failed,
+            cancelled,
+            ..
+        }) = record.or(settled)
+        {
+            self.post(
+                tab,
+                None,
+                wire::group_settled(&group, done, failed, cancelled),
+            );
         }
     }
 
@@ -328,12 +317,13 @@ impl<B: Clone + Default> Host<B> {
     fn retry(&mut self, tab: TabId, re: F64, retry: Retry, now: Now) -> Result<(), WireError> {
         let target = target(retry.jobs, retry.group)?;
         if let Target::Jobs(ids) = &target {
-            for id in ids {
-                self.askers
-                    .entry(id.clone())
-                    .or_default()
-                    .entry(tab)
-                    .or_insert(Wants::Response);
+            for id in ids
+                .iter()
+                .filter(|id| self.has_failed(id, now))
+                .cloned()
+                .collect::<Vec<_>>()
+            {
+                self.add_asker(tab, &id, Wants::Response);
             }
         }
         let force = if retry.force == Some(true) {
@@ -351,6 +341,16 @@ impl<B: Clone + Default> Host<B> {
             now,
         );
         Ok(())
+    }
+
+    fn has_failed(&self, id: &JobId, now: Now) -> bool {
+        let filter = Filter {
+            id: Some(id.clone()),
+            state: Some(State::Failed),
+            limit: 1,
+            ..Filter::default()
+        };
+        !self.core.jobs(&filter, now).is_empty()
     }
 
     fn hold(&mut self, tab: TabId, re: F64, hold: OneBudget, now: Now) {
@@ -379,6 +379,33 @@ impl<B: Clone + Default> Host<B> {
         }
         self.post(tab, Some(re), HostMessage::Ok);
     }
+}
+
+/// A job of a bulk belongs to the bulk's group, whose end its tab waits for.
+fn in_group(card: Card, group: &GroupId, path: &str) -> Result<Card, WireError> {
+    match &card.group {
+        Some(own) if own != group => Err(WireError::field(
+            Code::BadJob,
+            format!("{path}.group"),
+            "none, or the group of the request",
+            own.as_str(),
+        )),
+        Some(_) | None => Ok(card),
+    }
+}
+
+/// Counts how jobs ended.
+fn count(jobs: &[(JobId, State, Option<Outcome>)]) -> GroupRecord {
+    let mut record = GroupRecord::default();
+    for (_, state, _) in jobs {
+        match state {
+            State::Done => record.done += 1,
+            State::Failed => record.failed += 1,
+            State::Cancelled => record.cancelled += 1,
+            State::Queued | State::Sending | State::RetryWait => {}
+        }
+    }
+    record
 }
 
 fn target(jobs: Option<Vec<JobId>>, group: Option<GroupId>) -> Result<Target, WireError> {

@@ -12,9 +12,10 @@ use paceline_protocol::reply::{
 };
 use paceline_protocol::{HostMessage, WireError};
 
-use crate::HostConfig;
+use crate::{HostConfig, What};
 
-pub(crate) fn refusal(refusal: &Refusal) -> WireError {
+/// The error that a refusal is for the tab. One of several jobs is named by its index.
+pub(crate) fn refusal(refusal: &Refusal, what: &What) -> WireError {
     match refusal {
         Refusal::NeverFits {
             index,
@@ -22,7 +23,13 @@ pub(crate) fn refusal(refusal: &Refusal) -> WireError {
             largest,
         } => {
             let expected = format!("a cost of at most {largest}");
-            WireError::field(Code::NeverFits, "cost", expected, &cost.to_string()).at(*index)
+            let error = |field: String| {
+                WireError::field(Code::NeverFits, field, &*expected, &cost.to_string())
+            };
+            match what {
+                What::Many(_) => error(format!("jobs[{index}].cost")).at(*index),
+                What::One | What::Other => error("job.cost".to_owned()),
+            }
         }
         Refusal::QueueFull { max } => WireError::plain(
             Code::QueueFull,
