@@ -381,6 +381,8 @@ impl<B: Clone + Default> Host<B> {
 
     fn tell_settled(&mut self, seq: Seq, id: &JobId, job: paceline_protocol::reply::SettledJob) {
         let response = self.responses.remove(&seq);
+        // A job that ended without an answer may have been answered before.
+        let response = response.filter(|_| job.status.is_some());
         self.bodies.forget(seq);
         for (tab, wants) in self.askers.remove(id).unwrap_or_default() {
             let response = response.clone().filter(|_| wants == Wants::Response);
