@@ -189,6 +189,8 @@ pub enum Effect {
         budget: BudgetId,
         /// The key to send, if the budget has a header for it.
         idempotency_key: Option<String>,
+        /// Whether the server may have acted on that key before.
+        is_repeat: bool,
         /// The time-out in milliseconds.
         timeout_ms: u32,
     },

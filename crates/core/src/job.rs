@@ -251,6 +251,9 @@ pub struct Record {
     /// How often `retry` gave it a new idempotency key.
     #[serde(default)]
     pub key_generation: u32,
+    /// Whether the server may have acted on its idempotency key: an attempt's outcome is not known.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub key_seen: bool,
     /// The instant before which it is not tried again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Wall>,
@@ -276,6 +279,7 @@ impl Record {
             earlier: Vec::new(),
             first_claimed_at: None,
             key_generation: 0,
+            key_seen: false,
             not_before: None,
             refused: false,
             lane: None,

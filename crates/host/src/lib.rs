@@ -329,13 +329,14 @@ impl<B: Clone + Default> Host<B> {
                 attempt,
                 budget,
                 idempotency_key,
+                is_repeat,
                 timeout_ms,
                 ..
             } => {
                 let header = self.budgets.key_header(&budget);
                 let headers: Vec<(String, String)> =
                     header.zip(idempotency_key).into_iter().collect();
-                if attempt > 1 && !headers.is_empty() {
+                if is_repeat && !headers.is_empty() {
                     self.repeats.insert(seq, Sent::AgainWithKey);
                 }
                 match self.bodies.take_claimed(seq) {

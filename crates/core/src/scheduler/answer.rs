@@ -107,6 +107,7 @@ impl Core {
                 }
                 if self.holds.contains(&HoldCause::Offline) && self.is_repeatable(seq, now) {
                     // Costs no attempt: it goes on when there is a network again.
+                    self.note_seen(seq);
                     self.set_state(seq, State::Queued);
                     self.replace(seq, now);
                     self.draft.touched.records.insert(seq);
@@ -168,6 +169,13 @@ impl Core {
         }
     }
 
+    /// The server may have acted on the attempt.
+    fn note_seen(&mut self, seq: Seq) {
+        if let Some(job) = self.jobs.get_mut(&seq) {
+            job.record.key_seen = true;
+        }
+    }
+
     /// The outcome is unknown: tries again where that is safe.
     fn try_later(
         &mut self,
@@ -177,6 +185,7 @@ impl Core {
         asked_ms: Option<u64>,
         now: Now,
     ) {
+        self.note_seen(seq);
         if self.is_repeatable(seq, now) {
             self.back_off(seq, status, text, asked_ms, now);
         } else {

@@ -98,6 +98,7 @@ impl Core {
             attempt,
             budget: job.card.budget.clone(),
             idempotency_key: key_to_send(&job.card, &job.record),
+            is_repeat: job.record.key_seen,
             timeout_ms: job.card.timeout_ms,
         };
         self.effects.push_back(effect);

@@ -152,6 +152,7 @@ impl Core {
         if !keeps_key && record.attempt > 0 {
             record.key_generation = record.key_generation.saturating_add(1);
             record.first_claimed_at = None;
+            record.key_seen = false;
         }
         record.state = State::Queued;
         record.attempts_counted = 0;

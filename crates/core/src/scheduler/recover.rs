@@ -135,6 +135,7 @@ impl Core {
             return;
         }
         job.record.refused = true;
+        job.record.key_seen = true;
         let is_declared = self.budgets.contains_key(&job.card.budget);
         if is_declared || job.card.repeat == Repeat::Always {
             self.decide_now(seq, now);

@@ -84,6 +84,7 @@ pub fn full_record() -> Record {
         ],
         first_claimed_at: Some(Wall::from_millis(1_700_000_001_000)),
         key_generation: 2,
+        key_seen: true,
         not_before: Some(Wall::from_millis(1_700_000_009_000)),
         refused: true,
         lane: Some(Lane::Background),
