@@ -1,0 +1,181 @@
+//! Which budget a job spends.
+
+use serde_json::{Value, json};
+
+use crate::kit::{World, api, job_with};
+
+fn budget_of(world: &World, name: &str) -> String {
+    let stored = world.store.stored();
+    let mut cards = stored.batches.iter().flat_map(|(_, cards)| cards);
+    let card = cards.find(|card| card.id.as_str() == name);
+    card.expect("stored").budget.as_str().to_owned()
+}
+
+fn enqueue(world: &mut World, name: &str, fields: Value) -> f64 {
+    world.tell(
+        1,
+        json!({ "type": "enqueue", "job": job_with(name, fields) }),
+    )
+}
+
+#[test]
+fn a_url_that_nobody_declared_spends_the_budget_of_its_origin() {
+    let mut world = World::with_tabs();
+
+    for n in 0..8 {
+        let name = format!("j{n}");
+        enqueue(
+            &mut world,
+            &name,
+            json!({ "url": format!("https://other.test:8443/{name}") }),
+        );
+    }
+
+    assert_eq!(budget_of(&world, "j0"), "origin:https://other.test:8443");
+    assert_eq!(world.sent.len(), 2, "two in flight");
+    world.answer_all();
+    assert_eq!(world.sent.len(), 5, "five a second");
+}
+
+#[test]
+fn the_longest_pattern_that_matches_wins() {
+    let mut world = World::with_tabs();
+    let narrow = json!({ "id": "narrow", "match": ["https://api.test/search/*"] });
+    let wide = json!({ "id": "wide", "match": ["*"] });
+    world.tell(1, json!({ "type": "configure", "budgets": [wide, narrow] }));
+
+    enqueue(
+        &mut world,
+        "a",
+        json!({ "url": "https://api.test/search/x" }),
+    );
+    enqueue(&mut world, "b", json!({ "url": "https://api.test/x" }));
+    enqueue(&mut world, "c", json!({ "url": "https://other.test/x" }));
+
+    assert_eq!(budget_of(&world, "a"), "narrow");
+    assert_eq!(budget_of(&world, "b"), "api");
+    assert_eq!(budget_of(&world, "c"), "wide");
+}
+
+#[test]
+fn a_job_may_name_its_budget() {
+    let mut world = World::with_tabs();
+
+    enqueue(
+        &mut world,
+        "a",
+        json!({ "url": "https://other.test/x", "budget": "api" }),
+    );
+
+    assert_eq!(budget_of(&world, "a"), "api");
+}
+
+#[test]
+fn a_declared_budget_with_the_name_of_an_origin_keeps_its_limits() {
+    let mut world = World::new();
+    let own = json!({ "id": "origin:https://api.test", "limits": ["50/1s"], "match": ["https://api.test/*"] });
+    world.tell(1, json!({ "type": "hello", "budgets": [own] }));
+
+    for n in 0..20 {
+        enqueue(&mut world, &format!("j{n}"), json!({}));
+    }
+
+    assert_eq!(world.sent.len(), 20);
+}
+
+#[test]
+fn the_same_budgets_again_change_nothing_and_are_not_told() {
+    let mut world = World::with_tabs();
+
+    let same = world.tell(2, json!({ "type": "configure", "budgets": [api()] }));
+    assert_eq!(changes_told(&world), 0);
+    let mut other = api();
+    other["limits"] = json!(["7/1s"]);
+    let changed = world.tell(2, json!({ "type": "configure", "budgets": [other] }));
+
+    assert_eq!(changes_told(&world), 1);
+    assert_eq!(world.reply(same)["type"], "ok");
+    assert_eq!(world.reply(changed)["type"], "ok");
+}
+
+fn changes_told(world: &World) -> usize {
+    let events = world.heard(1, "event");
+    let changes = events
+        .iter()
+        .filter(|post| post["name"] == "config-changed");
+    changes.count()
+}
+
+#[test]
+fn a_changed_limit_keeps_what_was_consumed() {
+    let mut world = World::with_tabs();
+    let mut small = api();
+    small["limits"] = json!(["3/10s"]);
+    world.tell(1, json!({ "type": "configure", "budgets": [small] }));
+    for n in 0..3 {
+        enqueue(&mut world, &format!("a{n}"), json!({}));
+    }
+    world.answer_all();
+
+    let mut larger = api();
+    larger["limits"] = json!(["5/10s"]);
+    world.tell(1, json!({ "type": "configure", "budgets": [larger] }));
+    for n in 0..9 {
+        enqueue(&mut world, &format!("b{n}"), json!({}));
+    }
+
+    assert_eq!(world.sent.len(), 5);
+}
+
+#[test]
+fn a_refusal_pauses_the_budget_and_every_tab_is_told() {
+    let mut world = World::with_tabs();
+    enqueue(&mut world, "a", json!({}));
+
+    world.answer(0, 429, &[("Retry-After", "30")]);
+    enqueue(&mut world, "b", json!({}));
+    world.pass(29_000);
+
+    assert_eq!(world.sent.len(), 1);
+    for tab in [1, 2] {
+        let names: Vec<&str> = world
+            .heard(tab, "event")
+            .iter()
+            .filter_map(|post| post["name"].as_str())
+            .filter(|name| *name != "config-changed")
+            .collect();
+        assert_eq!(names, ["refused", "paused"]);
+    }
+    world.run();
+    assert_eq!(world.names_sent(), ["a", "a", "b"]);
+}
+
+#[test]
+fn a_held_budget_starts_nothing_until_it_is_resumed() {
+    let mut world = World::with_tabs();
+    let hold = world.tell(1, json!({ "type": "hold", "budget": "api" }));
+    enqueue(&mut world, "a", json!({}));
+    world.pass(60_000);
+    assert!(world.sent.is_empty());
+
+    let resume = world.tell(2, json!({ "type": "resume", "budget": "api" }));
+
+    assert_eq!(world.reply(hold)["type"], "ok");
+    assert_eq!(world.reply(resume)["type"], "ok");
+    assert_eq!(world.sent.len(), 1);
+}
+
+#[test]
+fn a_hold_is_still_there_after_a_crash() {
+    let mut world = World::with_tabs();
+    world.tell(1, json!({ "type": "hold" }));
+    enqueue(&mut world, "a", json!({}));
+
+    world.crash();
+    world.hello(1);
+    world.pass(60_000);
+
+    assert!(world.sent.is_empty());
+    let re = world.tell(1, json!({ "type": "snapshot" }));
+    assert_eq!(world.reply(re)["snapshot"]["held"], json!(["user"]));
+}

@@ -1,0 +1,12 @@
+//! What a host promises its tabs, shown on the real memory store with a fake clock and a fake transport.
+
+mod accepting;
+mod bad_input;
+mod budgets;
+mod keys;
+mod kit;
+mod queries;
+mod sending;
+mod settling;
+mod snapshots;
+mod storage;

@@ -1,0 +1,199 @@
+//! Who is told that a job has settled, and what they are given.
+
+use paceline_core::io::NoAnswer;
+use serde_json::json;
+
+use crate::kit::{World, job, job_with};
+
+#[test]
+fn settled_goes_to_the_tab_that_asked_with_the_response() {
+    let mut world = World::with_tabs();
+    world.enqueue(1, "a");
+
+    world.run();
+
+    let told = world.heard(1, "settled");
+    assert_eq!(told.len(), 1);
+    assert_eq!(told[0]["job"]["state"], "done");
+    assert_eq!(told[0]["response"], json!({ "status": 200 }));
+    assert!(world.heard(2, "settled").is_empty());
+}
+
+#[test]
+fn a_bulk_is_told_of_each_job_without_responses_and_of_the_group_at_the_end() {
+    let mut world = World::with_tabs();
+    world.script("b", &[404]);
+    world.tell(
+        1,
+        json!({ "type": "enqueue-many", "group": "g", "jobs": [job("a"), job("b")] }),
+    );
+
+    world.run();
+
+    let told = world.heard(1, "settled");
+    assert_eq!(told.len(), 2);
+    assert!(told.iter().all(|post| post.get("response").is_none()));
+    let group = world.heard(1, "group-settled");
+    assert_eq!(group.len(), 1);
+    assert_eq!(group[0]["group"], "g");
+    assert_eq!(
+        (&group[0]["done"], &group[0]["failed"]),
+        (&json!(1), &json!(1))
+    );
+    assert!(world.heard(2, "group-settled").is_empty());
+}
+
+#[test]
+fn a_group_settles_once_and_after_its_last_job() {
+    let mut world = World::with_tabs();
+    world.tell(
+        1,
+        json!({ "type": "enqueue-many", "group": "g", "jobs": [job("a"), job("b")] }),
+    );
+
+    world.answer(0, 200, &[]);
+    assert!(world.heard(1, "group-settled").is_empty());
+    world.answer(1, 200, &[]);
+
+    assert_eq!(world.heard(1, "group-settled").len(), 1);
+}
+
+#[test]
+fn a_job_that_two_tabs_enqueued_settles_in_both() {
+    let mut world = World::with_tabs();
+    world.enqueue(1, "a");
+    world.enqueue(2, "a");
+
+    world.run();
+
+    assert_eq!(world.sent.len(), 1);
+    for tab in [1, 2] {
+        assert_eq!(world.heard(tab, "settled").len(), 1);
+        assert_eq!(world.heard(tab, "settled")[0]["response"]["status"], 200);
+    }
+}
+
+#[test]
+fn a_failure_is_told_with_its_code_status_and_attempts() {
+    let mut world = World::with_tabs();
+    world.script("a", &[503, 404]);
+    world.enqueue(1, "a");
+
+    world.run();
+
+    let told = world.heard(1, "settled")[0];
+    assert_eq!(
+        told["job"],
+        json!({ "id": "a", "state": "failed", "code": "http", "status": 404, "attempts": 2 })
+    );
+    assert_eq!(told["response"]["status"], 404);
+}
+
+#[test]
+fn settled_is_told_only_after_the_outcome_is_stored() {
+    let mut world = World::with_tabs();
+    world.enqueue(1, "a");
+    world.slow_disk();
+
+    world.answer(0, 200, &[]);
+
+    assert!(world.heard(1, "settled").is_empty());
+    world.disk_answers();
+    assert_eq!(world.heard(1, "settled").len(), 1);
+}
+
+#[test]
+fn a_job_that_ends_without_an_answer_has_no_response_of_an_earlier_attempt() {
+    let mut world = World::with_tabs();
+    let job = job_with(
+        "a",
+        json!({ "method": "POST", "kind": "create", "idempotencyKey": null }),
+    );
+    world.tell(1, json!({ "type": "enqueue", "job": job }));
+    world.answer(0, 429, &[("retry-after", "1")]);
+    world.pass(3_000);
+    assert_eq!(world.sent.len(), 2);
+
+    world.lose(1, NoAnswer::Network);
+
+    let told = world.heard(1, "settled")[0];
+    assert_eq!(told["job"]["code"], "outcome-unknown");
+    assert_eq!(told.get("response"), None);
+}
+
+#[test]
+fn a_cancelled_job_has_no_response_of_an_earlier_attempt() {
+    let mut world = World::with_tabs();
+    world.enqueue(1, "a");
+    world.answer(0, 429, &[("retry-after", "60")]);
+
+    let re = world.tell(2, json!({ "type": "cancel", "jobs": ["a"] }));
+
+    assert_eq!(world.reply(re)["cancelled"], 1);
+    let told = world.heard(1, "settled")[0];
+    assert_eq!(told["job"]["code"], "cancelled");
+    assert_eq!(told.get("response"), None);
+}
+
+#[test]
+fn a_tab_that_has_left_is_told_nothing_more() {
+    let mut world = World::with_tabs();
+    world.enqueue(1, "a");
+    world.enqueue(2, "a");
+    world.tell(
+        1,
+        json!({ "type": "enqueue-many", "group": "g", "jobs": [job("b")] }),
+    );
+
+    world.leave(1);
+    world.run();
+
+    assert!(world.heard(1, "settled").is_empty());
+    assert!(world.heard(1, "group-settled").is_empty());
+    assert_eq!(world.heard(2, "settled").len(), 1);
+    assert_eq!(world.sent.len(), 2);
+}
+
+#[test]
+fn a_tab_that_says_bye_is_told_nothing_more() {
+    let mut world = World::with_tabs();
+    world.enqueue(1, "a");
+
+    let re = world.tell(1, json!({ "type": "bye" }));
+    world.run();
+
+    assert!(!world.is_answered(re));
+    assert!(world.heard(1, "settled").is_empty());
+}
+
+#[test]
+fn a_retried_job_settles_again_for_the_tab_that_retried_it() {
+    let mut world = World::with_tabs();
+    world.script("a", &[404]);
+    world.enqueue(1, "a");
+    world.run();
+
+    let re = world.tell(
+        2,
+        json!({ "type": "retry", "jobs": ["a", "never-heard-of"] }),
+    );
+    world.run();
+
+    assert_eq!(world.reply(re)["retried"], 1);
+    assert_eq!(world.heard(1, "settled").len(), 1);
+    assert_eq!(world.heard(2, "settled")[0]["job"]["state"], "done");
+}
+
+#[test]
+fn an_aborted_job_ends_as_aborted() {
+    let mut world = World::with_tabs();
+    let late = job_with("a", json!({ "notBefore": 1_800_000_000_000_u64 }));
+    world.tell(1, json!({ "type": "enqueue", "job": late }));
+
+    world.tell(
+        1,
+        json!({ "type": "cancel", "jobs": ["a"], "aborted": true }),
+    );
+
+    assert_eq!(world.heard(1, "settled")[0]["job"]["code"], "aborted");
+}
