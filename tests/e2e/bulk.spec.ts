@@ -70,3 +70,28 @@ test("two tabs keep one limit and each hears of its own jobs", async ({ openTabs
   expect(report).toMatchObject({ accepted: 500, rejected: 0, applied: 500, duplicated: 0 });
   expect(report.windows[0]!.max_seen).toBeLessThanOrEqual(50);
 });
+
+test("an edit goes before what is left of a bulk, which can be cancelled", async ({ openTabs, strict, account, server }) => {
+  const limit = 20;
+  await strict.put(account, { ...SLIDING, limits: [{ limit, window_ms: 1_000, algorithm: "sliding-log" }] });
+  const [tab] = await openTabs(1);
+  const api = `${server.http}/strict/${account}/api`;
+  await connect(tab!, { api, limit: `${limit}/1s` });
+  const settled = bulk(tab!, api, 2_000, "bulk");
+  const { arrivals } = await strict.until(account, ({ accepted }) => accepted >= 2 * limit);
+
+  const status = await tab!.evaluate(async (api) => {
+    const job = await window.queue.enqueue({ method: "PATCH", url: `${api}/edit`, body: { name: "Ada" }, key: "edit" });
+    return (await job.done).status;
+  }, api);
+  const cancelled = await tab!.evaluate(() => window.queue.cancel("bulk"));
+
+  expect(status).toBe(200);
+  const { requests } = await strict.report(account);
+  const position = requests.findIndex(({ path }) => path === "/edit");
+  // No more go first than were on their way when it was handed in.
+  expect(position - (arrivals as number)).toBeLessThanOrEqual(limit);
+  const ended = await settled;
+  expect(ended).toMatchObject({ failed: 0, cancelled: cancelled.cancelled });
+  expect(ended.done + ended.cancelled).toBe(2_000);
+});
