@@ -15,15 +15,18 @@ pub const MAX_PATTERN_BYTES: usize = 2_048;
 
 /// A budget of `connect` or `configure`.
 #[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields = nullable))]
 #[serde(rename_all = "camelCase")]
 pub struct BudgetMessage {
     /// The budget's name.
     pub id: String,
     /// URL patterns; `*` stands for any text. The longest that matches wins.
     #[serde(default, rename = "match")]
+    #[cfg_attr(test, ts(as = "Option<Vec<String>>", optional))]
     pub matches: Vec<String>,
     /// The rules, all of which must admit.
     #[serde(default)]
+    #[cfg_attr(test, ts(as = "Option<Vec<LimitMessage>>", optional))]
     pub limits: Vec<LimitMessage>,
     /// The most requests in flight at once.
     #[serde(default)]
@@ -38,6 +41,7 @@ pub struct BudgetMessage {
 
 /// A rule: `"100/10s"`, or its parts.
 #[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(untagged)]
 pub enum LimitMessage {
     /// `"N/window"` with the default algorithm.
@@ -50,12 +54,14 @@ pub enum LimitMessage {
         window: WindowMessage,
         /// The algorithm's name.
         #[serde(default)]
+        #[cfg_attr(test, ts(optional = nullable))]
         algorithm: Option<String>,
     },
 }
 
 /// A window as text or in milliseconds.
 #[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(untagged)]
 pub enum WindowMessage {
     /// Milliseconds.
@@ -66,6 +72,7 @@ pub enum WindowMessage {
 
 /// How the server takes idempotency keys.
 #[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields = nullable))]
 #[serde(rename_all = "camelCase")]
 pub struct IdempotencyMessage {
     /// The header's name.

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 /// A stable code of the public contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Code {
@@ -27,21 +28,26 @@ pub enum Code {
 
 /// Why a request was refused, as sent to the tab.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[error("{message}")]
 pub struct WireError {
     /// The code.
     pub code: Code,
     /// The field, as a path in the message: `job.lane`, `jobs[3].url`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
     pub field: Option<String>,
     /// What was expected there.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
     pub expected: Option<String>,
     /// What came, shortened.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
     pub got: Option<String>,
     /// The index of the job in its request.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
     pub index: Option<usize>,
     /// All of this as one sentence.
     pub message: String,

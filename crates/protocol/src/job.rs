@@ -33,6 +33,7 @@ const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
 /// A job of `enqueue` or `enqueue-many`. Its `body` and `meta` are opaque and not read here.
 #[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields = nullable))]
 #[serde(rename_all = "camelCase")]
 pub struct JobMessage {
     /// The job's name; the host makes one where a raw client gives none.

@@ -10,6 +10,8 @@ pub mod error;
 pub mod job;
 pub mod reply;
 pub mod request;
+#[cfg(test)]
+mod typescript;
 
 /// The version of the messages; the value of each message's `paceline` field.
 pub const PROTOCOL: u32 = 1;

@@ -12,6 +12,7 @@ use crate::error::WireError;
 
 /// Who speaks: every message of a host carries it, so that a tab notices a new host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Stamp {
     /// The protocol's version.
     pub paceline: u32,
@@ -21,6 +22,7 @@ pub struct Stamp {
     pub epoch: u64,
     /// The tab's number of the request that this answers.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(as = "Option<f64>", optional))]
     pub re: Option<f64_eq::F64>,
 }
 
@@ -44,6 +46,7 @@ pub mod f64_eq {
 
 /// A message of the host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(
     tag = "type",
     rename_all = "kebab-case",
@@ -64,14 +67,17 @@ pub enum HostMessage {
     Accepted {
         /// The one job of an `enqueue`.
         #[serde(skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(test, ts(optional))]
         job: Option<AcceptedJob>,
         /// The group of an `enqueue-many`.
         #[serde(skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(test, ts(optional))]
         group: Option<String>,
         /// How many jobs the request held.
         total: u32,
         /// Jobs of an `enqueue-many` that were known before and are not queued.
         #[serde(skip_serializing_if = "Vec::is_empty")]
+        #[cfg_attr(test, ts(as = "Option<Vec<AcceptedJob>>", optional))]
         known: Vec<AcceptedJob>,
     },
     /// A request was refused.
@@ -126,37 +132,47 @@ pub enum HostMessage {
 
 /// A job as accepted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct AcceptedJob {
     /// Its name.
     pub id: String,
     /// Its present state.
+    #[cfg_attr(test, ts(as = "crate::typescript::State"))]
     pub state: State,
     /// The code of its failure, when it has failed before.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
     pub code: Option<&'static str>,
     /// The status of its answer, when it has been answered before.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
     pub status: Option<u16>,
 }
 
 /// A job as settled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct SettledJob {
     /// Its name.
     pub id: String,
     /// `done`, `failed` or `cancelled`.
+    #[cfg_attr(test, ts(as = "crate::typescript::State"))]
     pub state: State,
     /// The code of its failure.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
     pub code: Option<&'static str>,
     /// The status of the last answer.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
     pub status: Option<u16>,
     /// The first 4 KiB of a refused answer.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
     pub text: Option<String>,
     /// Its group.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
     pub group: Option<String>,
     /// How many attempts were made.
     pub attempts: u32,
@@ -164,20 +180,25 @@ pub struct SettledJob {
 
 /// A job as a query shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct JobView {
     /// Its name.
     pub id: String,
     /// Its place, to ask on with.
     pub cursor: u64,
     /// Its state.
+    #[cfg_attr(test, ts(as = "crate::typescript::State"))]
     pub state: State,
     /// The lane it runs in.
+    #[cfg_attr(test, ts(as = "crate::typescript::Lane"))]
     pub lane: &'static str,
     /// Its ordering key.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
     pub key: Option<String>,
     /// Its group.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
     pub group: Option<String>,
     /// Its budget.
     pub budget: String,
@@ -185,33 +206,41 @@ pub struct JobView {
     pub attempts: u32,
     /// Why it waits.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
     pub cause: Option<&'static str>,
     /// Until when, in milliseconds since the epoch, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
     pub until: Option<u64>,
     /// How it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
     pub failure: Option<FailureView>,
     /// When it settled.
     #[serde(rename = "settledAt", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
     pub settled_at: Option<u64>,
 }
 
 /// How a job failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct FailureView {
     /// The code.
     pub code: &'static str,
     /// The status of the last answer.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
     pub status: Option<u16>,
     /// The first 4 KiB of it.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
     pub text: Option<String>,
 }
 
 /// The queue at one instant, as one principal may see it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct SnapshotMessage {
     /// Jobs by state.
@@ -238,6 +267,7 @@ pub struct SnapshotMessage {
 
 /// Jobs by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct Counts {
     /// Waiting for their turn.
@@ -256,6 +286,7 @@ pub struct Counts {
 
 /// The host as a snapshot shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct HostView {
     /// The kind of host.
     pub kind: String,
@@ -269,6 +300,7 @@ pub struct HostView {
 
 /// A lane as a snapshot shows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct LaneView {
     /// Jobs that wait.
     pub waiting: u32,
@@ -278,6 +310,7 @@ pub struct LaneView {
 
 /// A group as a snapshot shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct GroupView {
     /// Jobs accepted.
@@ -291,6 +324,7 @@ pub struct GroupView {
 
 /// A budget as a snapshot shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct BudgetView {
     /// Jobs that wait.
@@ -313,6 +347,7 @@ pub struct BudgetView {
 
 /// An event, by its `name`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(
     tag = "name",
     content = "detail",

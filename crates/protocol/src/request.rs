@@ -53,6 +53,7 @@ impl Head {
 
 /// A request, by its `type`.
 #[derive(Clone, Debug)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(tag = "type", rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum Request {
     /// Opens the conversation. Answered by `welcome`.
@@ -137,6 +138,7 @@ fn missing(what: &str) -> Option<&str> {
 
 /// The fields of `hello`.
 #[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields = nullable))]
 pub struct Hello {
     /// The client's version, for people.
     #[serde(default)]
@@ -151,6 +153,7 @@ pub struct Hello {
 
 /// The fields of `enqueue`.
 #[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields = nullable))]
 pub struct Enqueue {
     /// The job.
     pub job: JobMessage,
@@ -158,6 +161,7 @@ pub struct Enqueue {
 
 /// The fields of `enqueue-many`.
 #[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields = nullable))]
 pub struct EnqueueMany {
     /// The jobs.
     pub jobs: Vec<JobMessage>,
@@ -168,12 +172,15 @@ pub struct EnqueueMany {
 
 /// The fields of `cancel`: `jobs` or `group`.
 #[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields = nullable))]
 pub struct Cancel {
     /// Names of jobs.
     #[serde(default)]
+    #[cfg_attr(test, ts(as = "Option<Vec<String>>"))]
     pub jobs: Option<Vec<JobId>>,
     /// A group.
     #[serde(default)]
+    #[cfg_attr(test, ts(as = "Option<String>"))]
     pub group: Option<GroupId>,
     /// Whether the caller's signal was aborted, so that the reason is `aborted`.
     #[serde(default)]
@@ -182,12 +189,15 @@ pub struct Cancel {
 
 /// The fields of `retry`: `jobs` or `group`.
 #[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields = nullable))]
 pub struct Retry {
     /// Names of jobs.
     #[serde(default)]
+    #[cfg_attr(test, ts(as = "Option<Vec<String>>"))]
     pub jobs: Option<Vec<JobId>>,
     /// A group.
     #[serde(default)]
+    #[cfg_attr(test, ts(as = "Option<String>"))]
     pub group: Option<GroupId>,
     /// Whether an unknown outcome may be repeated although that is not safe.
     #[serde(default)]
@@ -196,14 +206,17 @@ pub struct Retry {
 
 /// The fields of `hold` and `resume`.
 #[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields = nullable))]
 pub struct OneBudget {
     /// The budget; none for the whole queue.
     #[serde(default)]
+    #[cfg_attr(test, ts(as = "Option<String>"))]
     pub budget: Option<BudgetId>,
 }
 
 /// The fields of `jobs`.
 #[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields = nullable))]
 pub struct Jobs {
     /// Which.
     #[serde(default)]
@@ -212,6 +225,7 @@ pub struct Jobs {
 
 /// The fields of `configure`.
 #[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields = nullable))]
 pub struct Configure {
     /// The budgets, whole.
     pub budgets: Vec<BudgetMessage>,
@@ -219,21 +233,27 @@ pub struct Configure {
 
 /// Which jobs a query asks for; each field narrows.
 #[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields = nullable))]
 pub struct FilterMessage {
     /// The job's name.
     #[serde(default)]
+    #[cfg_attr(test, ts(as = "Option<String>"))]
     pub id: Option<JobId>,
     /// Its state.
     #[serde(default)]
+    #[cfg_attr(test, ts(as = "Option<crate::typescript::State>"))]
     pub state: Option<State>,
     /// Its group.
     #[serde(default)]
+    #[cfg_attr(test, ts(as = "Option<String>"))]
     pub group: Option<GroupId>,
     /// Its key.
     #[serde(default)]
+    #[cfg_attr(test, ts(as = "Option<String>"))]
     pub key: Option<OrderKey>,
     /// Its lane.
     #[serde(default)]
+    #[cfg_attr(test, ts(as = "Option<crate::typescript::Lane>"))]
     pub lane: Option<Lane>,
     /// At most so many, up to 1000; 100 by default.
     #[serde(default)]

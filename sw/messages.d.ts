@@ -1,0 +1,456 @@
+// What travels between a tab and the host. Written by `UPDATE_TYPES=1 cargo test -p paceline-protocol`; do not edit.
+// Opaque parts travel beside what is typed here: `body` and `meta` of a job, `response` of `settled`, and `url`, `method`
+// and `meta` of `jobs`.
+
+/** What a tab posts. */
+export type ToHost = { paceline: 1, id: number } & Request;
+
+/** What the host posts. */
+export type FromHost = Stamp & HostMessage;
+
+/** A request, by its `type`. */
+export type Request = { "type": "hello" } & Hello | { "type": "enqueue" } & Enqueue | { "type": "enqueue-many" } & EnqueueMany | { "type": "cancel" } & Cancel | { "type": "retry" } & Retry | { "type": "hold" } & OneBudget | { "type": "resume" } & OneBudget | { "type": "subscribe" } | { "type": "unsubscribe" } | { "type": "snapshot" } | { "type": "jobs" } & Jobs | { "type": "configure" } & Configure | { "type": "bye" };
+
+/** The fields of `hello`. */
+export type Hello = {
+  /** The client's version, for people. */
+  version?: string | null,
+  /** The principal that is signed in; empty for none. */
+  principal?: string | null,
+  /** The budgets that the app declares; none keeps what the host has. */
+  budgets?: Array<BudgetMessage> | null,
+};
+
+/** The fields of `enqueue`. */
+export type Enqueue = {
+  /** The job. */
+  job: JobMessage,
+};
+
+/** The fields of `enqueue-many`. */
+export type EnqueueMany = {
+  /** The jobs. */
+  jobs: Array<JobMessage>,
+  /** The bulk action that they belong to; the host makes a name where none is given. */
+  group?: string | null,
+};
+
+/** The fields of `cancel`: `jobs` or `group`. */
+export type Cancel = {
+  /** Names of jobs. */
+  jobs?: Array<string> | null,
+  /** A group. */
+  group?: string | null,
+  /** Whether the caller's signal was aborted, so that the reason is `aborted`. */
+  aborted?: boolean | null,
+};
+
+/** The fields of `retry`: `jobs` or `group`. */
+export type Retry = {
+  /** Names of jobs. */
+  jobs?: Array<string> | null,
+  /** A group. */
+  group?: string | null,
+  /** Whether an unknown outcome may be repeated although that is not safe. */
+  force?: boolean | null,
+};
+
+/** The fields of `hold` and `resume`. */
+export type OneBudget = {
+  /** The budget; none for the whole queue. */
+  budget?: string | null,
+};
+
+/** The fields of `jobs`. */
+export type Jobs = {
+  /** Which. */
+  filter?: FilterMessage | null,
+};
+
+/** Which jobs a query asks for; each field narrows. */
+export type FilterMessage = {
+  /** The job's name. */
+  id?: string | null,
+  /** Its state. */
+  state?: State | null,
+  /** Its group. */
+  group?: string | null,
+  /** Its key. */
+  key?: string | null,
+  /** Its lane. */
+  lane?: Lane | null,
+  /** At most so many, up to 1000; 100 by default. */
+  limit?: number | null,
+  /** Only jobs accepted after the one with this cursor, as `jobs` returned it. */
+  after?: number | null,
+};
+
+/** The fields of `configure`. */
+export type Configure = {
+  /** The budgets, whole. */
+  budgets: Array<BudgetMessage>,
+};
+
+/** A job of `enqueue` or `enqueue-many`. Its `body` and `meta` are opaque and not read here. */
+export type JobMessage = {
+  /** The job's name; the host makes one where a raw client gives none. */
+  id?: string | null,
+  /** The absolute URL. */
+  url?: string | null,
+  /** The method, `GET` by default, or `POST` with a body. */
+  method?: string | null,
+  /** The headers to send. */
+  headers?: { [key in string]: string } | null,
+  /** The lane's name. */
+  lane?: string | null,
+  /** The ordering key. */
+  key?: string | null,
+  /** The group. */
+  group?: string | null,
+  /** The budget; else the longest pattern that matches. */
+  budget?: string | null,
+  /** `patch`, `replace`, `create`, `delete` or `custom`; by method when absent. */
+  kind?: string | null,
+  /** Units that one attempt uses; 1 by default. */
+  cost?: number | null,
+  /** The idempotency key, made by the client. */
+  idempotencyKey?: string | null,
+  /** Whether sending it twice is the same as once. */
+  repeatable?: boolean | null,
+  /** The longest wait for its first attempt, in milliseconds. */
+  maxWaitMs?: number | null,
+  /** The time-out of one attempt, in milliseconds. */
+  timeoutMs?: number | null,
+  /** The instant before which it does not start, in milliseconds since the epoch. */
+  notBefore?: number | null,
+  /** The signed-in user that it is sent for. */
+  principal?: string | null,
+  /** Whether its request is kept in memory only (GET and HEAD through `fetch`). */
+  ephemeral?: boolean | null,
+};
+
+/** A budget of `connect` or `configure`. */
+export type BudgetMessage = {
+  /** The budget's name. */
+  id: string,
+  /** URL patterns; `*` stands for any text. The longest that matches wins. */
+  match?: Array<string>,
+  /** The rules, all of which must admit. */
+  limits?: Array<LimitMessage>,
+  /** The most requests in flight at once. */
+  maxInFlight?: number | null,
+  /** The share of each limit that is used, above 0 and up to 1. */
+  share?: number | null,
+  /** How the server takes idempotency keys. */
+  idempotency?: IdempotencyMessage | null,
+};
+
+/** A rule: `"100/10s"`, or its parts. */
+export type LimitMessage = string | {
+  /** Units per window. */
+  limit: number,
+  /** The window as text (`"10s"`) or in milliseconds. */
+  window: WindowMessage,
+  /** The algorithm's name. */
+  algorithm?: string | null,
+};
+
+/** A window as text or in milliseconds. */
+export type WindowMessage = number | string;
+
+/** How the server takes idempotency keys. */
+export type IdempotencyMessage = {
+  /** The header's name. */
+  header: string,
+  /** How long the server honours a key, in milliseconds; a day by default. */
+  ttlMs?: number | null,
+};
+
+/** Who speaks: every message of a host carries it, so that a tab notices a new host. */
+export type Stamp = {
+  /** The protocol's version. */
+  paceline: number,
+  /** A random name of the host's life. */
+  instance: string,
+  /** Its epoch. */
+  epoch: number,
+  /** The tab's number of the request that this answers. */
+  re?: number,
+};
+
+/** A message of the host. */
+export type HostMessage = { "type": "welcome",
+  /** The kind of host. */
+  host: string,
+  /** Whether jobs survive a restart. */
+  durable: boolean,
+  /** The host's version. */
+  version: string,
+} | { "type": "accepted",
+  /** The one job of an `enqueue`. */
+  job?: AcceptedJob,
+  /** The group of an `enqueue-many`. */
+  group?: string,
+  /** How many jobs the request held. */
+  total: number,
+  /** Jobs of an `enqueue-many` that were known before and are not queued. */
+  known?: Array<AcceptedJob>,
+} | { "type": "error" } & WireError | { "type": "cancelled",
+  /** Jobs that ended cancelled. */
+  cancelled: number,
+  /** Jobs whose request had left. */
+  alreadySent: number,
+} | { "type": "retried",
+  /** Jobs that wait again. */
+  retried: number,
+  /** Jobs that need `force`. */
+  needsForce: number,
+} | { "type": "ok" } | { "type": "snapshot",
+  /** The snapshot. */
+  snapshot: SnapshotMessage,
+} | { "type": "jobs",
+  /** The jobs, in order of acceptance. Each gets its `url`, `method` and `meta` beside what is typed here. */
+  jobs: Array<JobView>,
+  /** The cursor to ask on with, none at the end. */
+  next: number | null,
+} | { "type": "settled",
+  /** The job. */
+  job: SettledJob,
+} | { "type": "group-settled",
+  /** The group. */
+  group: string,
+  /** Jobs done. */
+  done: number,
+  /** Jobs failed. */
+  failed: number,
+  /** Jobs cancelled. */
+  cancelled: number,
+} | { "type": "event" } & EventMessage;
+
+/** A job as accepted. */
+export type AcceptedJob = {
+  /** Its name. */
+  id: string,
+  /** Its present state. */
+  state: State,
+  /** The code of its failure, when it has failed before. */
+  code?: string,
+  /** The status of its answer, when it has been answered before. */
+  status?: number,
+};
+
+/** A job as settled. */
+export type SettledJob = {
+  /** Its name. */
+  id: string,
+  /** `done`, `failed` or `cancelled`. */
+  state: State,
+  /** The code of its failure. */
+  code?: string,
+  /** The status of the last answer. */
+  status?: number,
+  /** The first 4 KiB of a refused answer. */
+  text?: string,
+  /** Its group. */
+  group?: string,
+  /** How many attempts were made. */
+  attempts: number,
+};
+
+/** A job as a query shows it. */
+export type JobView = {
+  /** Its name. */
+  id: string,
+  /** Its place, to ask on with. */
+  cursor: number,
+  /** Its state. */
+  state: State,
+  /** The lane it runs in. */
+  lane: Lane,
+  /** Its ordering key. */
+  key?: string,
+  /** Its group. */
+  group?: string,
+  /** Its budget. */
+  budget: string,
+  /** How many attempts were made. */
+  attempts: number,
+  /** Why it waits. */
+  cause?: string,
+  /** Until when, in milliseconds since the epoch, where that is known. */
+  until?: number,
+  /** How it failed. */
+  failure?: FailureView,
+  /** When it settled. */
+  settledAt?: number,
+};
+
+/** How a job failed. */
+export type FailureView = {
+  /** The code. */
+  code: string,
+  /** The status of the last answer. */
+  status?: number,
+  /** The first 4 KiB of it. */
+  text?: string,
+};
+
+/** The queue at one instant, as one principal may see it. */
+export type SnapshotMessage = {
+  /** Jobs by state. */
+  counts: Counts,
+  /** The latest end of a pause, in milliseconds since the epoch. */
+  pausedUntil: number | null,
+  /** Milliseconds until all is sent, none while that cannot be known. */
+  etaMs: number | null,
+  /** Whether the ETA rests on a guess. */
+  etaIsEstimate: boolean,
+  /** When the scheduler acts next, in milliseconds since the epoch. */
+  nextWakeAt: number | null,
+  /** Holds of the whole queue. */
+  held: Array<string>,
+  /** The kind of host. */
+  host: HostView,
+  /** By lane. */
+  byLane: { [key in string]: LaneView },
+  /** By group. */
+  byGroup: { [key in string]: GroupView },
+  /** By budget. */
+  byBudget: { [key in string]: BudgetView },
+};
+
+/** Jobs by state. */
+export type Counts = {
+  /** Waiting for their turn. */
+  queued: number,
+  /** An attempt is on its way. */
+  sending: number,
+  /** Waiting after a failed attempt. */
+  retryWait: number,
+  /** Done. */
+  done: number,
+  /** Failed. */
+  failed: number,
+  /** Cancelled. */
+  cancelled: number,
+};
+
+/** The host as a snapshot shows it. */
+export type HostView = {
+  /** The kind of host. */
+  kind: string,
+  /** Whether jobs survive a restart. */
+  durable: boolean,
+  /** A random name of the host's life. */
+  instance: string,
+  /** Its epoch. */
+  epoch: number,
+};
+
+/** A lane as a snapshot shows it. */
+export type LaneView = {
+  /** Jobs that wait. */
+  waiting: number,
+  /** Jobs on their way. */
+  sending: number,
+};
+
+/** A group as a snapshot shows it. */
+export type GroupView = {
+  /** Jobs accepted. */
+  total: number,
+  /** Milliseconds until its last job is sent, none while that cannot be known. */
+  etaMs: number | null,
+  /** Waiting for their turn. */
+  queued: number,
+  /** An attempt is on its way. */
+  sending: number,
+  /** Waiting after a failed attempt. */
+  retryWait: number,
+  /** Done. */
+  done: number,
+  /** Failed. */
+  failed: number,
+  /** Cancelled. */
+  cancelled: number,
+};
+
+/** A budget as a snapshot shows it. */
+export type BudgetView = {
+  /** Jobs that wait. */
+  waiting: number,
+  /** Jobs on their way. */
+  sending: number,
+  /** The end of its pause, in milliseconds since the epoch. */
+  pausedUntil: number | null,
+  /** Whether that is our guess. */
+  pauseIsEstimate: boolean,
+  /** Its holds. */
+  held: Array<string>,
+  /** Why its next job waits. */
+  cause: string | null,
+  /** The rule that defers it, as text, when the cause is `rate`. */
+  rule: string | null,
+  /** Milliseconds until all its jobs are sent. */
+  etaMs: number | null,
+};
+
+/** An event, by its `name`. */
+export type EventMessage = { "name": "paused", "detail": {
+  /** The budget. */
+  budget: string,
+  /** Until when, in milliseconds since the epoch. */
+  until: number,
+  /** Whether that is our guess. */
+  isEstimate: boolean,
+} } | { "name": "resumed", "detail": {
+  /** The budget. */
+  budget: string,
+} } | { "name": "refused", "detail": {
+  /** The budget. */
+  budget: string,
+  /** The job. */
+  job: string,
+  /** The status. */
+  status: number,
+  /** Units that the limiter believed to be free. */
+  believedFree: number,
+  /** What the server said, in milliseconds. */
+  retryAfterMs: number | null,
+} } | { "name": "held", "detail": {
+  /** The budget; none for the whole queue. */
+  budget: string | null,
+  /** Why. */
+  cause: string,
+} } | { "name": "config-changed" } | { "name": "storage", "detail": {
+  /** What happened, for people. */
+  message: string,
+} } | { "name": "error", "detail": {
+  /** What, for people. */
+  message: string,
+} };
+
+/** Why a request was refused, as sent to the tab. */
+export type WireError = {
+  /** The code. */
+  code: Code,
+  /** The field, as a path in the message: `job.lane`, `jobs[3].url`. */
+  field?: string,
+  /** What was expected there. */
+  expected?: string,
+  /** What came, shortened. */
+  got?: string,
+  /** The index of the job in its request. */
+  index?: number,
+  /** All of this as one sentence. */
+  message: string,
+};
+
+/** A stable code of the public contract. */
+export type Code = "bad-job" | "unknown-budget" | "secret-header" | "never-fits" | "queue-full" | "storage-full" | "storage" | "protocol";
+
+/** The state of a job. */
+export type State = "queued" | "sending" | "retry-wait" | "done" | "failed" | "cancelled";
+
+/** The priority class of a job. */
+export type Lane = "interactive" | "bulk" | "background";
