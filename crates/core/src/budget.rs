@@ -280,13 +280,13 @@ impl Budget {
     }
 
     /// Takes a cost that was admitted.
-    pub(crate) fn take(&mut self, ticket: Ticket, cost: u32, now: Mono) {
+    pub(crate) fn take(&mut self, ticket: Ticket, cost: u32, now: Now) {
         for limiter in &mut self.limiters {
             limiter.take(ticket, cost, now);
         }
         self.in_flight = self.in_flight.saturating_add(1);
         if let Some(ramp) = &mut self.ramp {
-            ramp.next_at = now.plus(ramp.spacing_ms.saturating_mul(u64::from(cost)));
+            ramp.next_at = now.mono.plus(ramp.spacing_ms.saturating_mul(u64::from(cost)));
             if ramp.next_at >= ramp.until {
                 self.ramp = None;
             }
@@ -456,7 +456,14 @@ impl Budget {
                     .window_ms()
                     .saturating_add(latency_ms)
                     .saturating_sub(floor_ms),
-                Algorithm::TokenBucket => rule.window_ms(),
+                Algorithm::BatchRest => rule.window_ms().saturating_add(latency_ms),
+                Algorithm::SlidingLog
+                | Algorithm::FixedWindow
+                | Algorithm::SlidingCounter
+                | Algorithm::TokenBucket
+                | Algorithm::LeakyBucket
+                | Algorithm::LeakyQueue
+                | Algorithm::Gcra => rule.window_ms(),
             };
             cost.saturating_sub(free).saturating_mul(cycle_ms) / u64::from(rule.limit())
         });
@@ -508,7 +515,7 @@ impl Budget {
             self.config
                 .rules()
                 .iter()
-                .filter(|rule| rule.algorithm() == Algorithm::ArrivalLog)
+                .filter(|rule| rule.algorithm().is_window())
         };
         let spacing_ms = logs()
             .map(|rule| rule.window_ms().div_ceil(u64::from(rule.limit())))

@@ -15,31 +15,78 @@ pub const MAX_IN_FLIGHT: u32 = 1_000;
 
 /// How a rule counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum Algorithm {
     /// A slot is free one window after the *answer*: safe against every server that counts in a sliding window.
     ArrivalLog,
+    /// A slot is free one window after the start.
+    SlidingLog,
+    /// N from each window's start to its end.
+    FixedWindow,
+    /// This window's count and the last one's in proportion.
+    SlidingCounter,
     /// A bucket of `limit` units that refills evenly over the window.
     TokenBucket,
+    /// The same as a meter that drains: the traffic of a token bucket.
+    LeakyBucket,
+    /// One unit each window/limit, never a burst.
+    LeakyQueue,
+    /// The generic cell rate algorithm: the traffic of a token bucket.
+    Gcra,
+    /// N at once, then a window with nothing in flight.
+    BatchRest,
 }
 
 impl Algorithm {
+    /// All algorithms.
+    pub const ALL: [Self; 9] = [
+        Self::ArrivalLog,
+        Self::SlidingLog,
+        Self::FixedWindow,
+        Self::SlidingCounter,
+        Self::TokenBucket,
+        Self::LeakyBucket,
+        Self::LeakyQueue,
+        Self::Gcra,
+        Self::BatchRest,
+    ];
+
     /// Parses the name used in configurations.
     pub fn parse(name: &str) -> Option<Self> {
-        match name {
-            "arrival-log" => Some(Self::ArrivalLog),
-            "token-bucket" => Some(Self::TokenBucket),
-            _ => None,
-        }
+        Self::ALL.into_iter().find(|algorithm| algorithm.as_str() == name)
     }
 
     /// Returns the name used in configurations.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::ArrivalLog => "arrival-log",
+            Self::SlidingLog => "sliding-log",
+            Self::FixedWindow => "fixed-window",
+            Self::SlidingCounter => "sliding-counter",
             Self::TokenBucket => "token-bucket",
+            Self::LeakyBucket => "leaky-bucket",
+            Self::LeakyQueue => "leaky-queue",
+            Self::Gcra => "gcra",
+            Self::BatchRest => "batch-rest",
         }
     }
+
+    /// Tells whether the rule counts in windows, so that starts after a pause must be spaced: a full window may be free.
+    pub const fn is_window(self) -> bool {
+        match self {
+            Self::ArrivalLog | Self::SlidingLog | Self::FixedWindow | Self::SlidingCounter | Self::BatchRest => true,
+            Self::TokenBucket | Self::LeakyBucket | Self::LeakyQueue | Self::Gcra => false,
+        }
+    }
+}
+
+/// When fixed windows begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Anchor {
+    /// At the first start after the last window.
+    #[default]
+    First,
+    /// At multiples of the window on the wall clock, in UTC.
+    Clock,
 }
 
 /// `limit` units per window, counted by one algorithm.
@@ -48,6 +95,7 @@ pub struct LimitRule {
     limit: u32,
     window_ms: u64,
     algorithm: Algorithm,
+    anchor: Anchor,
 }
 
 /// Why a rule or budget is refused. The field is named by the caller, who knows where it stands.
@@ -87,11 +135,7 @@ impl LimitRule {
             .ok()
             .filter(|limit| (1..=MAX_LIMIT).contains(limit))
             .ok_or(ConfigError::Limit(limit))?;
-        Ok(Self {
-            limit,
-            window_ms,
-            algorithm,
-        })
+        Ok(Self { limit, window_ms, algorithm, anchor: Anchor::First })
     }
 
     /// Parses `"N/window"`, where window is an optional number and one of ms, s, m, h, d.
@@ -114,6 +158,17 @@ impl LimitRule {
     /// Returns the window in milliseconds.
     pub const fn window_ms(self) -> u64 {
         self.window_ms
+    }
+
+    /// Returns the rule with its fixed windows anchored.
+    #[must_use]
+    pub const fn anchored(self, anchor: Anchor) -> Self {
+        Self { anchor, ..self }
+    }
+
+    /// Returns when fixed windows begin.
+    pub const fn anchor(self) -> Anchor {
+        self.anchor
     }
 
     /// Returns how the rule counts.
@@ -199,11 +254,7 @@ impl BudgetConfig {
 
     /// The budget of an unknown API: 5 per second, 2 in flight.
     pub fn implicit(id: BudgetId) -> Self {
-        let rule = LimitRule {
-            limit: 5,
-            window_ms: 1_000,
-            algorithm: Algorithm::ArrivalLog,
-        };
+        let rule = LimitRule { limit: 5, window_ms: 1_000, algorithm: Algorithm::ArrivalLog, anchor: Anchor::First };
         Self {
             id,
             rules: vec![rule],

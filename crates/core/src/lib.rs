@@ -4,6 +4,11 @@
 //! IO or async: inputs and instants come in as arguments, effects go out as values, and the same inputs give the
 //! same effects on every machine.
 
+#![deny(
+    clippy::float_arithmetic,
+    reason = "limits are whole units and milliseconds, the same on every machine"
+)]
+
 mod budget;
 pub mod change;
 pub mod config;

@@ -4,9 +4,21 @@
 //! that it names and at no earlier one, as long as nothing else happens in between.
 
 mod arrival_log;
+mod batch_rest;
+mod fixed_window;
+mod gcra;
+mod leaky_queue;
+mod sliding_counter;
+mod sliding_log;
 mod token_bucket;
 
 pub use arrival_log::ArrivalLog;
+pub use batch_rest::BatchRest;
+pub use fixed_window::FixedWindow;
+pub use gcra::Gcra;
+pub use leaky_queue::LeakyQueue;
+pub use sliding_counter::SlidingCounter;
+pub use sliding_log::SlidingLog;
 pub use token_bucket::TokenBucket;
 
 use crate::config::{Algorithm, LimitRule};
@@ -51,8 +63,20 @@ pub const GRAIN_MS: u64 = 1;
 pub enum Limiter {
     /// See [`ArrivalLog`].
     ArrivalLog(ArrivalLog),
-    /// See [`TokenBucket`].
+    /// See [`SlidingLog`].
+    SlidingLog(SlidingLog),
+    /// See [`FixedWindow`].
+    FixedWindow(FixedWindow),
+    /// See [`SlidingCounter`].
+    SlidingCounter(SlidingCounter),
+    /// See [`TokenBucket`]; the leaky bucket as a meter is the same read from the other end.
     TokenBucket(TokenBucket),
+    /// See [`LeakyQueue`].
+    LeakyQueue(LeakyQueue),
+    /// See [`Gcra`].
+    Gcra(Gcra),
+    /// See [`BatchRest`].
+    BatchRest(BatchRest),
 }
 
 impl Limiter {
@@ -60,7 +84,15 @@ impl Limiter {
     pub fn new(rule: LimitRule, now: Mono) -> Self {
         match rule.algorithm() {
             Algorithm::ArrivalLog => Self::ArrivalLog(ArrivalLog::new(rule)),
-            Algorithm::TokenBucket => Self::TokenBucket(TokenBucket::new(rule, now)),
+            Algorithm::SlidingLog => Self::SlidingLog(SlidingLog::new(rule)),
+            Algorithm::FixedWindow => Self::FixedWindow(FixedWindow::new(rule)),
+            Algorithm::SlidingCounter => Self::SlidingCounter(SlidingCounter::new(rule)),
+            Algorithm::TokenBucket | Algorithm::LeakyBucket => {
+                Self::TokenBucket(TokenBucket::new(rule, now))
+            }
+            Algorithm::LeakyQueue => Self::LeakyQueue(LeakyQueue::new(rule)),
+            Algorithm::Gcra => Self::Gcra(Gcra::new(rule)),
+            Algorithm::BatchRest => Self::BatchRest(BatchRest::new(rule)),
         }
     }
 
@@ -68,15 +100,27 @@ impl Limiter {
     pub fn check(&mut self, cost: u32, now: Mono) -> Admission {
         match self {
             Self::ArrivalLog(log) => log.check(cost, now),
+            Self::SlidingLog(log) => log.check(cost, now),
+            Self::FixedWindow(window) => window.check(cost, now),
+            Self::SlidingCounter(counter) => counter.check(cost, now),
             Self::TokenBucket(bucket) => bucket.check(cost, now),
+            Self::LeakyQueue(queue) => queue.check(cost, now),
+            Self::Gcra(gcra) => gcra.check(cost, now),
+            Self::BatchRest(batch) => batch.check(cost, now),
         }
     }
 
     /// Takes `cost` for an attempt. The caller has been admitted.
-    pub fn take(&mut self, ticket: Ticket, cost: u32, now: Mono) {
+    pub fn take(&mut self, ticket: Ticket, cost: u32, now: Now) {
         match self {
             Self::ArrivalLog(log) => log.take(ticket, cost),
-            Self::TokenBucket(bucket) => bucket.take(cost, now),
+            Self::SlidingLog(log) => log.take(cost, now.mono),
+            Self::FixedWindow(window) => window.take(cost, now),
+            Self::SlidingCounter(counter) => counter.take(cost, now.mono),
+            Self::TokenBucket(bucket) => bucket.take(cost, now.mono),
+            Self::LeakyQueue(queue) => queue.take(cost, now.mono),
+            Self::Gcra(gcra) => gcra.take(cost, now.mono),
+            Self::BatchRest(batch) => batch.take(ticket, cost, now.mono),
         }
     }
 
@@ -84,7 +128,13 @@ impl Limiter {
     pub fn end(&mut self, ticket: Ticket, floor_ms: u64, now: Mono) {
         match self {
             Self::ArrivalLog(log) => log.end(ticket, floor_ms, now),
-            Self::TokenBucket(_) => {}
+            Self::BatchRest(batch) => batch.end(ticket, now),
+            Self::SlidingLog(_)
+            | Self::FixedWindow(_)
+            | Self::SlidingCounter(_)
+            | Self::TokenBucket(_)
+            | Self::LeakyQueue(_)
+            | Self::Gcra(_) => {}
         }
     }
 
@@ -92,7 +142,13 @@ impl Limiter {
     pub fn give_back(&mut self, ticket: Ticket, cost: u32, now: Mono) {
         match self {
             Self::ArrivalLog(log) => log.give_back(ticket),
+            Self::SlidingLog(log) => log.give_back(cost),
+            Self::FixedWindow(window) => window.give_back(cost),
+            Self::SlidingCounter(counter) => counter.give_back(cost),
             Self::TokenBucket(bucket) => bucket.give_back(cost, now),
+            Self::LeakyQueue(queue) => queue.give_back(cost),
+            Self::Gcra(gcra) => gcra.give_back(cost),
+            Self::BatchRest(batch) => batch.give_back(ticket, cost),
         }
     }
 
@@ -100,15 +156,27 @@ impl Limiter {
     pub fn restore(&mut self, cost: u32, start: Wall, end: Wall, now: Now) {
         match self {
             Self::ArrivalLog(log) => log.restore(cost, end, now),
+            Self::SlidingLog(log) => log.restore(cost, start, now),
+            Self::FixedWindow(window) => window.restore(cost, start, now),
+            Self::SlidingCounter(counter) => counter.restore(cost, start, now),
             Self::TokenBucket(bucket) => bucket.restore(cost, start, now),
+            Self::LeakyQueue(queue) => queue.restore(cost, start, now),
+            Self::Gcra(gcra) => gcra.restore(cost, start, now),
+            Self::BatchRest(batch) => batch.restore(cost, end, now),
         }
     }
 
-    /// Empties what would allow a burst when a pause ends; a log needs nothing, its budget spaces the starts.
+    /// Empties what would allow a burst when a pause ends; windows need nothing, their budget spaces the starts.
     pub fn restart(&mut self, now: Mono) {
         match self {
-            Self::ArrivalLog(_) => {}
             Self::TokenBucket(bucket) => bucket.empty(now),
+            Self::Gcra(gcra) => gcra.empty(now),
+            Self::ArrivalLog(_)
+            | Self::SlidingLog(_)
+            | Self::FixedWindow(_)
+            | Self::SlidingCounter(_)
+            | Self::LeakyQueue(_)
+            | Self::BatchRest(_) => {}
         }
     }
 
@@ -116,7 +184,13 @@ impl Limiter {
     pub fn free(&mut self, now: Mono) -> u32 {
         match self {
             Self::ArrivalLog(log) => log.free(now),
+            Self::SlidingLog(log) => log.free(now),
+            Self::FixedWindow(window) => window.free(now),
+            Self::SlidingCounter(counter) => counter.free(now),
             Self::TokenBucket(bucket) => bucket.free(now),
+            Self::LeakyQueue(queue) => queue.free(now),
+            Self::Gcra(gcra) => gcra.free(now),
+            Self::BatchRest(batch) => batch.free(now),
         }
     }
 
@@ -124,16 +198,31 @@ impl Limiter {
     pub const fn rule(&self) -> LimitRule {
         match self {
             Self::ArrivalLog(log) => log.rule(),
+            Self::SlidingLog(log) => log.rule(),
+            Self::FixedWindow(window) => window.rule(),
+            Self::SlidingCounter(counter) => counter.rule(),
             Self::TokenBucket(bucket) => bucket.rule(),
+            Self::LeakyQueue(queue) => queue.rule(),
+            Self::Gcra(gcra) => gcra.rule(),
+            Self::BatchRest(batch) => batch.rule(),
         }
     }
 
-    /// Takes over a changed rule and keeps what was consumed.
+    /// Takes over a changed rule and keeps what was consumed; another algorithm begins anew.
     pub fn configure(&mut self, rule: LimitRule, now: Mono) {
-        match (&mut *self, rule.algorithm()) {
-            (Self::ArrivalLog(log), Algorithm::ArrivalLog) => log.configure(rule),
-            (Self::TokenBucket(bucket), Algorithm::TokenBucket) => bucket.configure(rule, now),
-            (Self::ArrivalLog(_) | Self::TokenBucket(_), _) => *self = Self::new(rule, now),
+        if rule.algorithm() != self.rule().algorithm() {
+            *self = Self::new(rule, now);
+            return;
+        }
+        match self {
+            Self::ArrivalLog(log) => log.configure(rule),
+            Self::SlidingLog(log) => log.configure(rule),
+            Self::FixedWindow(window) => window.configure(rule),
+            Self::SlidingCounter(counter) => counter.configure(rule, now),
+            Self::TokenBucket(bucket) => bucket.configure(rule, now),
+            Self::LeakyQueue(queue) => queue.configure(rule),
+            Self::Gcra(gcra) => gcra.configure(rule, now),
+            Self::BatchRest(batch) => batch.configure(rule),
         }
     }
 }

@@ -9,6 +9,9 @@ use oorandom::Rand64;
 use paceline_core::job::{Lane, State};
 use proptest::prelude::*;
 
+/// A job's number, key, lane and cost.
+type Planned = (usize, u8, u8, u8);
+
 /// A latency that is split between the ways there and back by chance.
 fn jitter(seed: u64, low: u64, high: u64) -> Box<dyn FnMut() -> (u64, u64)> {
     let mut rng = Rand64::new(u128::from(seed));
@@ -114,7 +117,7 @@ proptest! {
             };
             world.server.scripts.entry(format!("j{n}")).or_default().push(script);
         }
-        let mut plan: Vec<(u64, Option<(usize, u8, u8, u8)>)> =
+        let mut plan: Vec<(u64, Option<Planned>)> =
             jobs.iter().enumerate().map(|(n, (at, key, lane, cost))| (*at, Some((n, *key, *lane, *cost)))).collect();
         plan.extend(crashes.into_iter().map(|at| (at, None)));
         plan.sort_by_key(|(at, _)| *at);

@@ -9,7 +9,7 @@ use paceline_core::job::{HoldCause, Lane, Reason, State};
 use paceline_core::time::{Now, Wall};
 
 fn job_id(id: &str) -> JobId {
-    JobId::parse(id).unwrap()
+    JobId::parse(id).expect("a name")
 }
 
 fn state(world: &World, id: &str) -> State {
@@ -650,14 +650,17 @@ fn the_refused_event_tells_what_both_sides_said() {
     world.enqueue(cards("j", 3));
     world.run(60_000);
 
-    let refused = world.events.iter().find_map(|(_, event)| match event {
-        Event::Refused {
+    let refused = world.events.iter().find_map(|(_, event)| {
+        let Event::Refused {
             status,
             believed_free,
             retry_after_ms,
             ..
-        } => Some((*status, *believed_free, *retry_after_ms)),
-        _ => None,
+        } = event
+        else {
+            return None;
+        };
+        Some((*status, *believed_free, *retry_after_ms))
     });
     assert_eq!(refused, Some((429, 7, Some(1_000))));
     assert_eq!(world.settled.len(), 3);

@@ -1,6 +1,6 @@
 //! Budgets as an app declares them, parsed into the core's.
 
-use paceline_core::config::{Algorithm, BudgetConfig, ConfigError, LimitRule, parse_window};
+use paceline_core::config::{Algorithm, Anchor, BudgetConfig, ConfigError, LimitRule, parse_window};
 use paceline_core::ids::BudgetId;
 use serde::Deserialize;
 
@@ -221,6 +221,7 @@ fn parse_limit(limit: &LimitMessage, path: &str) -> Result<LimitRule, WireError>
             limit,
             window,
             algorithm,
+            anchor,
         } => {
             let limit = whole(*limit).ok_or_else(|| bad("a whole limit", &limit.to_string()))?;
             let window_ms = match window {
@@ -235,13 +236,24 @@ fn parse_limit(limit: &LimitMessage, path: &str) -> Result<LimitRule, WireError>
             })?;
             let name = algorithm.as_deref().unwrap_or("arrival-log");
             let algorithm = Algorithm::parse(name)
-                .ok_or_else(|| bad("algorithm arrival-log or token-bucket", name))?;
-            LimitRule::new(limit, window_ms, algorithm).map_err(|_| {
+                .ok_or_else(|| bad(&algorithms(), name))?;
+            let anchor = match anchor.as_deref() {
+                None | Some("first") => Anchor::First,
+                Some("clock") => Anchor::Clock,
+                Some(other) => return Err(bad("anchor first or clock", other)),
+            };
+            let rule = LimitRule::new(limit, window_ms, algorithm).map(|rule| rule.anchored(anchor));
+            rule.map_err(|_| {
                 let got = format!("{limit} per {window_ms} ms");
                 bad("1 to 10000000 per 1 ms to 31 days", &got)
             })
         }
     }
+}
+
+fn algorithms() -> String {
+    let names: Vec<&str> = Algorithm::ALL.iter().map(|algorithm| algorithm.as_str()).collect();
+    format!("an algorithm: {}", names.join(", "))
 }
 
 /// Takes a JavaScript number as a whole, non-negative one.

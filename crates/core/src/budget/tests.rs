@@ -83,7 +83,7 @@ fn a_resumed_budget_sends_one_probe() {
     budget.resume();
 
     assert!(budget.check(1, at(0)).is_ok());
-    budget.take(ticket(1), 1, at(0));
+    budget.take(ticket(1), 1, now(0));
     assert_eq!(budget.check(1, at(0)).unwrap_err().cause, Cause::InFlight);
 }
 
@@ -94,7 +94,7 @@ fn reopening_is_no_burst() {
     let open = budget.pause().unwrap().until;
     assert!(budget.reopen_if_due(open));
 
-    budget.take(ticket(1), 1, open);
+    budget.take(ticket(1), 1, now(open.as_millis()));
 
     let blocked = budget.check(1, open).unwrap_err();
     assert_eq!(
@@ -109,20 +109,20 @@ fn concurrency_alone_restarts_at_one_and_doubles() {
     budget.refused(at(0), Some(1_000), now(0), &mut Rand64::new(1));
     let open = budget.pause().unwrap().until;
     budget.reopen_if_due(open);
-    budget.take(ticket(1), 1, open);
+    budget.take(ticket(1), 1, now(open.as_millis()));
     assert!(budget.check(1, open).is_err());
 
     budget.answered(ticket(1), 10, open);
     budget.succeeded();
 
-    budget.take(ticket(2), 1, open);
+    budget.take(ticket(2), 1, now(open.as_millis()));
     assert!(budget.check(1, open).is_ok());
 }
 
 #[test]
 fn nothing_is_consumed_unless_all_rules_admit() {
     let mut budget = budget(&["10/s", "1/10s"], None);
-    budget.take(ticket(1), 1, at(0));
+    budget.take(ticket(1), 1, now(0));
     budget.answered(ticket(1), 10, at(10));
 
     let blocked = budget.check(1, at(2_000)).unwrap_err();
@@ -151,7 +151,7 @@ fn an_attempt_of_a_dead_owner_counts_as_in_flight_until_it_is_over() {
 fn concurrency_bounds_the_estimate() {
     let mut budget = budget(&["10/s"], Some(4));
     for n in 0..30 {
-        budget.take(ticket(n), 1, at(n));
+        budget.take(ticket(n), 1, now(n));
         budget.answered(ticket(n), 2_000, at(n));
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{After, Batch, Core, Job, Slot};
+use super::{After, Core, Job, Slot};
 use crate::ids::{JobId, RequestId, Seq};
 use crate::io::{Effect, Refusal, Reply};
 use crate::job::{Card, Record, State};
@@ -90,10 +90,7 @@ impl Core {
     pub(super) fn insert(&mut self, seq: Seq, card: Card, record: Record, now: Now) {
         let state = record.state;
         self.ids.insert(card.id.clone(), seq);
-        let batch = self
-            .batches
-            .entry(seq.batch())
-            .or_insert_with(Batch::default);
+        let batch = self.batches.entry(seq.batch()).or_default();
         batch.jobs.push(seq);
         let job = Job {
             ready_at: Some(super::due_mono(&card, &record, now)),

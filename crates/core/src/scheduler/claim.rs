@@ -81,7 +81,7 @@ impl Core {
         record.refused = false;
         job.claimed_at = now.mono;
         let attempt = record.attempt;
-        budget.take((seq, attempt), cost, now.mono);
+        budget.take((seq, attempt), cost, now);
         self.draft.touched.records.insert(seq);
         self.draft.after.push(After::Dispatch { seq, attempt });
     }

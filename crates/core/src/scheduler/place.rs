@@ -1,6 +1,6 @@
 //! Keeps every job in exactly one place: a lane, a delay, behind its key, on its way, or settled.
 
-use super::{After, Core, KeyLine, Slot};
+use super::{After, Core, Slot};
 use crate::ids::{OrderKey, Seq};
 use crate::io::Event;
 use crate::job::{Lane, Outcome, Reason, State};
@@ -27,7 +27,7 @@ impl Core {
             .unsettled_bytes
             .saturating_add(u64::from(job.card.size));
         if let Some(key) = job.card.key.clone() {
-            let line = self.keys.entry(key).or_insert_with(KeyLine::default);
+            let line = self.keys.entry(key).or_default();
             line.jobs.insert(seq);
             add(&mut line.by_lane, lane, Count::Up);
         }
