@@ -153,6 +153,8 @@ export type LimitMessage = string | {
   window: WindowMessage,
   /** The algorithm's name. */
   algorithm?: string | null,
+  /** Where a fixed window begins: `first` (with its first request) or `clock`. */
+  anchor?: string | null,
 };
 
 /** A window as text or in milliseconds. */

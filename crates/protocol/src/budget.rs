@@ -1,6 +1,8 @@
 //! Budgets as an app declares them, parsed into the core's.
 
-use paceline_core::config::{Algorithm, Anchor, BudgetConfig, ConfigError, LimitRule, parse_window};
+use paceline_core::config::{
+    Algorithm, Anchor, BudgetConfig, ConfigError, LimitRule, parse_window,
+};
 use paceline_core::ids::BudgetId;
 use serde::Deserialize;
 
@@ -56,6 +58,10 @@ pub enum LimitMessage {
         #[serde(default)]
         #[cfg_attr(test, ts(optional = nullable))]
         algorithm: Option<String>,
+        /// Where a fixed window begins: `first` (with its first request) or `clock`.
+        #[serde(default)]
+        #[cfg_attr(test, ts(optional = nullable))]
+        anchor: Option<String>,
     },
 }
 
@@ -198,13 +204,16 @@ fn parse_budget(message: &BudgetMessage, path: &str) -> Result<Budget, WireError
             (Some(idempotency.header.clone()), Some(ttl_ms))
         }
     };
-    let config = BudgetConfig::new(id, rules, max_in_flight, share_permille, key_ttl_ms).map_err(
-        |error| match error {
-            ConfigError::InFlight(got) => bad("maxInFlight", IN_FLIGHT, &got.to_string()),
-            ConfigError::Rules(got) => bad("limits", "up to 8 limits", &got.to_string()),
-            other => WireError::plain(Code::BadJob, format!("{path}: {other}")),
-        },
-    )?;
+    let config = BudgetConfig::new(id, rules, max_in_flight, share_permille, key_ttl_ms);
+    let config = config.map_err(|error| {
+        if let ConfigError::InFlight(got) = error {
+            return bad("maxInFlight", IN_FLIGHT, &got.to_string());
+        }
+        if let ConfigError::Rules(got) = error {
+            return bad("limits", "up to 8 limits", &got.to_string());
+        }
+        WireError::plain(Code::BadJob, format!("{path}: {error}"))
+    })?;
     Ok(Budget {
         config,
         matches: message.matches.clone(),
@@ -235,14 +244,14 @@ fn parse_limit(limit: &LimitMessage, path: &str) -> Result<LimitRule, WireError>
                 )
             })?;
             let name = algorithm.as_deref().unwrap_or("arrival-log");
-            let algorithm = Algorithm::parse(name)
-                .ok_or_else(|| bad(&algorithms(), name))?;
+            let algorithm = Algorithm::parse(name).ok_or_else(|| bad(&algorithms(), name))?;
             let anchor = match anchor.as_deref() {
                 None | Some("first") => Anchor::First,
                 Some("clock") => Anchor::Clock,
                 Some(other) => return Err(bad("anchor first or clock", other)),
             };
-            let rule = LimitRule::new(limit, window_ms, algorithm).map(|rule| rule.anchored(anchor));
+            let rule =
+                LimitRule::new(limit, window_ms, algorithm).map(|rule| rule.anchored(anchor));
             rule.map_err(|_| {
                 let got = format!("{limit} per {window_ms} ms");
                 bad("1 to 10000000 per 1 ms to 31 days", &got)
@@ -252,16 +261,16 @@ fn parse_limit(limit: &LimitMessage, path: &str) -> Result<LimitRule, WireError>
 }
 
 fn algorithms() -> String {
-    let names: Vec<&str> = Algorithm::ALL.iter().map(|algorithm| algorithm.as_str()).collect();
+    let names: Vec<&str> = Algorithm::ALL
+        .iter()
+        .map(|algorithm| algorithm.as_str())
+        .collect();
     format!("an algorithm: {}", names.join(", "))
 }
 
 /// Takes a JavaScript number as a whole, non-negative one.
 pub(crate) fn whole(value: f64) -> Option<u64> {
-    let is_whole = value.is_finite()
-        && value >= 0.0
-        && value <= 9_007_199_254_740_991.0
-        && value.fract() == 0.0;
+    let is_whole = (0.0..=9_007_199_254_740_991.0).contains(&value) && value.fract() == 0.0;
     is_whole.then_some(value as u64)
 }
 
