@@ -165,9 +165,10 @@ impl<B: Clone + Default> Host<B> {
             self.commits.alone.extend(running.commits);
             return;
         }
-        let failure = match error {
-            StoreError::Full(_) => CommitFailure::Full,
-            _ => CommitFailure::Broken,
+        let failure = if matches!(error, StoreError::Full(_)) {
+            CommitFailure::Full
+        } else {
+            CommitFailure::Broken
         };
         let tabs: Vec<_> = self.tabs.keys().copied().collect();
         for tab in tabs {
@@ -230,8 +231,8 @@ impl<B: Clone + Default> Host<B> {
 }
 
 fn claimed(change: &Change) -> Option<Seq> {
-    match change {
-        Change::PutRecord { seq, record } if record.state == State::Sending => Some(*seq),
-        _ => None,
-    }
+    let Change::PutRecord { seq, record } = change else {
+        return None;
+    };
+    (record.state == State::Sending).then_some(*seq)
 }

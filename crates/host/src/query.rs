@@ -108,7 +108,7 @@ impl<B: Clone + Default> Host<B> {
 
 fn parse(message: FilterMessage) -> Result<Filter, WireError> {
     let number = |value: f64, field: &str| {
-        let is_whole = value >= 0.0 && value <= 9_007_199_254_740_991.0 && value.fract() == 0.0;
+        let is_whole = (0.0..=9_007_199_254_740_991.0).contains(&value) && value.fract() == 0.0;
         let bad = || WireError::field(Code::BadJob, field, "a whole number", &value.to_string());
         is_whole.then_some(value as u64).ok_or_else(bad)
     };

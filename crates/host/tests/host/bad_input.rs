@@ -27,7 +27,11 @@ fn assert_refused(world: &mut World, re: f64, code: &str, field: &str, name: &st
         "{name}: {reply}"
     );
     assert_eq!(reply["field"], field, "{name}: {reply}");
-    assert!(!reply["message"].as_str().unwrap().is_empty());
+    assert!(
+        reply["message"]
+            .as_str()
+            .is_some_and(|text| !text.is_empty())
+    );
     assert!(world.stored_names().is_empty(), "{name} was stored");
     assert!(world.heard(2, "error").is_empty());
     world.enqueue(2, "next");
