@@ -286,7 +286,9 @@ impl Budget {
         }
         self.in_flight = self.in_flight.saturating_add(1);
         if let Some(ramp) = &mut self.ramp {
-            ramp.next_at = now.mono.plus(ramp.spacing_ms.saturating_mul(u64::from(cost)));
+            ramp.next_at = now
+                .mono
+                .plus(ramp.spacing_ms.saturating_mul(u64::from(cost)));
             if ramp.next_at >= ramp.until {
                 self.ramp = None;
             }

@@ -52,7 +52,9 @@ impl Algorithm {
 
     /// Parses the name used in configurations.
     pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|algorithm| algorithm.as_str() == name)
+        Self::ALL
+            .into_iter()
+            .find(|algorithm| algorithm.as_str() == name)
     }
 
     /// Returns the name used in configurations.
@@ -73,7 +75,11 @@ impl Algorithm {
     /// Tells whether the rule counts in windows, so that starts after a pause must be spaced: a full window may be free.
     pub const fn is_window(self) -> bool {
         match self {
-            Self::ArrivalLog | Self::SlidingLog | Self::FixedWindow | Self::SlidingCounter | Self::BatchRest => true,
+            Self::ArrivalLog
+            | Self::SlidingLog
+            | Self::FixedWindow
+            | Self::SlidingCounter
+            | Self::BatchRest => true,
             Self::TokenBucket | Self::LeakyBucket | Self::LeakyQueue | Self::Gcra => false,
         }
     }
@@ -135,7 +141,12 @@ impl LimitRule {
             .ok()
             .filter(|limit| (1..=MAX_LIMIT).contains(limit))
             .ok_or(ConfigError::Limit(limit))?;
-        Ok(Self { limit, window_ms, algorithm, anchor: Anchor::First })
+        Ok(Self {
+            limit,
+            window_ms,
+            algorithm,
+            anchor: Anchor::First,
+        })
     }
 
     /// Parses `"N/window"`, where window is an optional number and one of ms, s, m, h, d.
@@ -254,7 +265,12 @@ impl BudgetConfig {
 
     /// The budget of an unknown API: 5 per second, 2 in flight.
     pub fn implicit(id: BudgetId) -> Self {
-        let rule = LimitRule { limit: 5, window_ms: 1_000, algorithm: Algorithm::ArrivalLog, anchor: Anchor::First };
+        let rule = LimitRule {
+            limit: 5,
+            window_ms: 1_000,
+            algorithm: Algorithm::ArrivalLog,
+            anchor: Anchor::First,
+        };
         Self {
             id,
             rules: vec![rule],

@@ -7,7 +7,7 @@ use paceline_core::time::{Mono, Now};
 use proptest::prelude::*;
 
 fn rule(limit: u64, window_ms: u64, algorithm: Algorithm) -> LimitRule {
-    LimitRule::new(limit, window_ms, algorithm).unwrap()
+    LimitRule::new(limit, window_ms, algorithm).expect("a rule")
 }
 
 fn limiter(limit: u64, window_ms: u64, algorithm: Algorithm) -> Limiter {
@@ -28,11 +28,21 @@ struct Driven {
 
 impl Driven {
     fn new(limiter: Limiter, answer_ms: u64) -> Self {
-        Self { limiter, open: Vec::new(), answer_ms, next: 0 }
+        Self {
+            limiter,
+            open: Vec::new(),
+            answer_ms,
+            next: 0,
+        }
     }
 
     fn check(&mut self, cost: u32, at: u64) -> Admission {
-        let due: Vec<_> = self.open.iter().copied().filter(|(ends, _)| *ends <= at).collect();
+        let due: Vec<_> = self
+            .open
+            .iter()
+            .copied()
+            .filter(|(ends, _)| *ends <= at)
+            .collect();
         self.open.retain(|(ends, _)| *ends > at);
         for (ends, ticket) in due {
             self.limiter.end(ticket, 0, Mono::from_millis(ends));
@@ -58,22 +68,42 @@ impl Driven {
 
 fn passed(limiter: Limiter, arrivals: impl IntoIterator<Item = u64>) -> usize {
     let mut driven = Driven::new(limiter, 0);
-    arrivals.into_iter().filter(|at| driven.arrive(1, *at).is_ok()).count()
+    arrivals
+        .into_iter()
+        .filter(|at| driven.arrive(1, *at).is_ok())
+        .count()
 }
 
 #[test]
 fn two_hundred_over_a_minutes_edge() {
-    let arrivals = || (0..100).map(|n| 59_000 + n * 9).chain((0..100).map(|n| 60_000 + n * 9));
+    let arrivals = || {
+        (0..100)
+            .map(|n| 59_000 + n * 9)
+            .chain((0..100).map(|n| 60_000 + n * 9))
+    };
     let fixed = rule(100, 60_000, Algorithm::FixedWindow).anchored(Anchor::Clock);
 
-    assert_eq!(passed(Limiter::new(fixed, Mono::default()), arrivals()), 200);
-    assert_eq!(passed(limiter(100, 60_000, Algorithm::SlidingLog), arrivals()), 100);
-    assert_eq!(passed(limiter(100, 60_000, Algorithm::ArrivalLog), arrivals()), 100);
+    assert_eq!(
+        passed(Limiter::new(fixed, Mono::default()), arrivals()),
+        200
+    );
+    assert_eq!(
+        passed(limiter(100, 60_000, Algorithm::SlidingLog), arrivals()),
+        100
+    );
+    assert_eq!(
+        passed(limiter(100, 60_000, Algorithm::ArrivalLog), arrivals()),
+        100
+    );
 }
 
 #[test]
 fn a_bucket_of_five_at_one_a_second() {
-    for algorithm in [Algorithm::TokenBucket, Algorithm::LeakyBucket, Algorithm::Gcra] {
+    for algorithm in [
+        Algorithm::TokenBucket,
+        Algorithm::LeakyBucket,
+        Algorithm::Gcra,
+    ] {
         let mut bucket = Driven::new(limiter(5, 5_000, algorithm), 0);
         let at = [0, 0, 0, 0, 0, 0, 0, 500, 1_000, 3_000, 3_000, 3_000, 3_000];
 
@@ -81,8 +111,19 @@ fn a_bucket_of_five_at_one_a_second() {
 
         let waits = |ms| Err(Some(ms));
         let expected = [
-            Ok(4), Ok(3), Ok(2), Ok(1), Ok(0), waits(1_000), waits(1_000),
-            waits(500), Ok(0), Ok(1), Ok(0), waits(1_000), waits(1_000),
+            Ok(4),
+            Ok(3),
+            Ok(2),
+            Ok(1),
+            Ok(0),
+            waits(1_000),
+            waits(1_000),
+            waits(500),
+            Ok(0),
+            Ok(1),
+            Ok(0),
+            waits(1_000),
+            waits(1_000),
         ];
         assert_eq!(answers, expected, "{algorithm:?}");
     }
@@ -94,9 +135,18 @@ fn twenty_five_from_nine_to_eleven_seconds() {
     let fixed = rule(10, 10_000, Algorithm::FixedWindow).anchored(Anchor::Clock);
 
     assert_eq!(passed(Limiter::new(fixed, Mono::default()), arrivals()), 20);
-    assert_eq!(passed(limiter(10, 10_000, Algorithm::SlidingLog), arrivals()), 10);
-    assert_eq!(passed(limiter(10, 10_000, Algorithm::SlidingCounter), arrivals()), 11);
-    assert_eq!(passed(limiter(10, 10_000, Algorithm::TokenBucket), arrivals()), 12);
+    assert_eq!(
+        passed(limiter(10, 10_000, Algorithm::SlidingLog), arrivals()),
+        10
+    );
+    assert_eq!(
+        passed(limiter(10, 10_000, Algorithm::SlidingCounter), arrivals()),
+        11
+    );
+    assert_eq!(
+        passed(limiter(10, 10_000, Algorithm::TokenBucket), arrivals()),
+        12
+    );
     assert_eq!(passed(limiter(10, 10_000, Algorithm::Gcra), arrivals()), 12);
 }
 
@@ -140,12 +190,22 @@ fn a_batch_rests_until_nothing_was_in_flight_for_a_window() {
 }
 
 /// What a strict outside judge says of starts and their costs, by its own arithmetic.
-fn judge(algorithm: Algorithm, limit: u64, window: u64, answer_ms: u64, log: &[(u64, u64)]) -> Result<(), String> {
+fn judge(
+    algorithm: Algorithm,
+    limit: u64,
+    window: u64,
+    answer_ms: u64,
+    log: &[(u64, u64)],
+) -> Result<(), String> {
     let within = |from: u64, to: u64| -> u64 {
-        log.iter().filter(|(at, _)| (from..=to).contains(at)).map(|(_, cost)| cost).sum()
+        log.iter()
+            .filter(|(at, _)| (from..=to).contains(at))
+            .map(|(_, cost)| cost)
+            .sum()
     };
     for (index, (at, cost)) in log.iter().enumerate() {
-        let over = |what: &str, sum: u64, most: u64| Err(format!("{what} at {at}: {sum} of {most}"));
+        let over =
+            |what: &str, sum: u64, most: u64| Err(format!("{what} at {at}: {sum} of {most}"));
         match algorithm {
             Algorithm::ArrivalLog | Algorithm::SlidingLog => {
                 let sum = within(at.saturating_sub(window), *at);
@@ -203,19 +263,29 @@ fn serve(driven: &mut Driven, arrivals: &[(u64, u32)]) -> Result<Vec<(u64, u64)>
                     clock = until;
                 }
                 Admission::DeferToAnswer => {
-                    clock = driven.open.iter().map(|(ends, _)| *ends).min().expect("something is in flight");
+                    clock = driven
+                        .open
+                        .iter()
+                        .map(|(ends, _)| *ends)
+                        .min()
+                        .expect("something is in flight");
                 }
                 Admission::Never => return Ok(log),
             }
         }
-        driven.arrive(*cost, clock).map_err(|wait| TestCaseError::fail(format!("deferred by {wait:?}")))?;
+        driven
+            .arrive(*cost, clock)
+            .map_err(|wait| TestCaseError::fail(format!("deferred by {wait:?}")))?;
         log.push((clock, u64::from(*cost)));
     }
     Ok(log)
 }
 
 fn cases() -> u32 {
-    std::env::var("PACELINE_LIMITER_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(256)
+    std::env::var("PACELINE_LIMITER_CASES")
+        .ok()
+        .and_then(|cases| cases.parse().ok())
+        .unwrap_or(256)
 }
 
 proptest! {

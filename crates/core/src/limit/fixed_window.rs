@@ -33,7 +33,9 @@ impl FixedWindow {
         }
         self.turn(now);
         match self.ends_at {
-            Some(ends_at) if self.used.saturating_add(u64::from(cost)) > u64::from(self.rule.limit()) => {
+            Some(ends_at)
+                if self.used.saturating_add(u64::from(cost)) > u64::from(self.rule.limit()) =>
+            {
                 Admission::Defer(ends_at)
             }
             Some(_) | None => Admission::Admit,
@@ -54,7 +56,10 @@ impl FixedWindow {
 
     /// Takes what an earlier owner used at `start`.
     pub fn restore(&mut self, cost: u32, start: Wall, now: Now) {
-        let began = Now { mono: now.mono, wall: start };
+        let began = Now {
+            mono: now.mono,
+            wall: start,
+        };
         let length = self.end_from(began).since(began.mono);
         let ends = start.plus(length);
         if ends <= now.wall {

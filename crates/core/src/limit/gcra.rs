@@ -48,7 +48,9 @@ impl Gcra {
     /// Takes what an earlier owner used at `start`, less what has passed since.
     pub fn restore(&mut self, cost: u32, start: Wall, now: Now) {
         let age = now.wall.since(start).saturating_sub(GRAIN_MS);
-        let left = self.worth(cost).saturating_sub(age.saturating_mul(self.limit()));
+        let left = self
+            .worth(cost)
+            .saturating_sub(age.saturating_mul(self.limit()));
         self.arrival = self.from(now.mono).saturating_add(left);
     }
 
@@ -89,7 +91,9 @@ impl Gcra {
     }
 
     const fn burst(&self) -> u64 {
-        self.rule.window_ms().saturating_mul(self.rule.limit() as u64)
+        self.rule
+            .window_ms()
+            .saturating_mul(self.rule.limit() as u64)
     }
 
     fn worth(&self, cost: u32) -> u64 {
