@@ -46,6 +46,8 @@ export class FakeSite {
   }
 
   private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    // A browser sends a request again by itself, a POST too, when a connection that it reuses closes without an answer.
+    response.shouldKeepAlive = false;
     const url = new URL(request.url ?? "/", this.origin);
     const [, section, name = "", more = ""] = url.pathname.split("/");
     if (section === "api") return this.api(request, response, name, more);
