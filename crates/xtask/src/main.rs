@@ -8,6 +8,7 @@
     reason = "the count of the tests and the help are this program's output"
 )]
 
+mod bench;
 mod browsers;
 mod demo;
 mod node;
@@ -26,7 +27,8 @@ usage: cargo xtask COMMAND
   setup                       install what build and tests need: wasm toolchain, npm packages, browsers
   build                       build the worker wasm and the demo binary
   demo [ARGS]                 build and run the demo; ARGS go to it
-  test [--no-e2e] [FILTERS]   run lints and all tests; with FILTERS only the tests whose names contain one";
+  test [--no-e2e] [FILTERS]   run lints and all tests; with FILTERS only the tests whose names contain one
+  bench [ARGS]                measure in real browsers; ARGS go to Playwright: --project=chromium, -g NAME";
 
 type Outcome = Result<(), Box<dyn Error>>;
 
@@ -52,6 +54,7 @@ fn command(args: &[String]) -> Outcome {
         "build" => demo::build(&root),
         "demo" => demo::run(&root, rest),
         "test" => test::run(&root, rest),
+        "bench" => bench::run(&root, rest),
         "help" | "--help" | "-h" => {
             println!("{HELP}");
             Ok(())
