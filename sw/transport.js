@@ -11,7 +11,7 @@ const NULL_BODY = [101, 103, 204, 205, 304];
  * Sends a request and reads its answer. Never rejects.
  * @param {StoredRequest} request
  * @param {{ timeoutMs: number, headers: [string, string][] }} options headers to add for this attempt
- * @returns {Promise<({ kind: "answer" } & Answer) | { kind: "none", cause: "network" | "timed-out" | "never-left", message: string }>}
+ * @returns {Promise<({ kind: "answer", at: number } & Answer) | { kind: "none", cause: "network" | "timed-out" | "never-left", message: string }>}
  */
 export async function send(request, { timeoutMs, headers }) {
   const isRead = request.method === "GET" || request.method === "HEAD";

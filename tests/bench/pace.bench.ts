@@ -71,7 +71,7 @@ test("a click during a bulk of 2,000", async ({ openTabs, strict, account, serve
   const { now_ms } = await strict.report(account);
   const offset = Date.now() - (now_ms as number);
   const arrived = requests.filter(({ path }) => path.startsWith("/clicks/"));
-  const delays = arrived.map((request, n) => (request.arrived_ms as number) + offset - waits[n]!).sort((a, b) => a - b);
+  const delays = arrived.map((request, n) => request.arrived_ms + offset - waits[n]!).sort((a, b) => a - b);
   print(browserName, "a click during a bulk of 2,000 (room in the budget, 4 in flight)", {
     p50_ms: delays[Math.floor(delays.length / 2)]!.toFixed(0),
     p95_ms: delays[Math.floor(delays.length * 0.95)]!.toFixed(0),

@@ -25,6 +25,7 @@ export interface Scenario {
 
 export interface SeenRequest {
   at_ms: number;
+  arrived_ms: number;
   method: string;
   path: string;
   status: number;
