@@ -87,7 +87,7 @@ test("events tell of a refusal, its pause and its end", async ({ open, site }) =
   expect((await strict.report("events")).applied).toBe(2);
 });
 
-test("configured budgets are used, told", async ({ open, fake }) => {
+test("configured budgets are used and told", async ({ open, fake }) => {
   const page = await open({ budgets: [] });
   const budget = { id: "mine", match: [`${fake.origin}/*`], limits: ["100/1s"] };
 
@@ -114,4 +114,44 @@ test("several jobs by their ids are cancelled at once", async ({ open, fake }) =
   }, `${fake.origin}/api/echo`);
 
   expect(reply).toEqual({ cancelled: 50, alreadySent: 0, settled: { done: 0, failed: 0, cancelled: 50 } });
+});
+
+test("a read through fetch ends with its page, a read through enqueue does not", async ({ open, fake }) => {
+  const page = await open();
+  await page.evaluate(async (url) => {
+    await window.queue.hold();
+    window.queue.fetch(url).catch(() => {});
+    await window.queue.enqueue({ id: "kept", url });
+    while ((await window.queue.jobs()).length < 2);
+  }, `${fake.origin}/api/echo`);
+
+  await page.reload();
+  await connect(page);
+
+  const states = await page.evaluate(async () => (await window.queue.jobs()).map(({ id, state }) => (id === "kept" ? `${id} ${state}` : state)));
+  expect(states.sort()).toEqual(["cancelled", "kept queued"]);
+});
+
+test("a fetch that waits too long is refused by the queue", async ({ open, fake }) => {
+  const page = await open();
+
+  const error = await page.evaluate(async (url) => {
+    await window.queue.hold();
+    return thrown(window.queue.fetch(url, { paceline: { maxWaitMs: 50 } }));
+  }, `${fake.origin}/api/echo`);
+
+  expect(error).toMatchObject({ name: "PacelineError", code: "expired" });
+});
+
+test("writes carry a key of the client's where the server takes one", async ({ open, fake }) => {
+  const idempotency = { header: "Idempotency-Key" };
+  const page = await open({ budgets: [{ id: "api", match: [`${fake.origin}/*`], limits: ["100/1s"], idempotency }] });
+
+  const keys = await page.evaluate(async (url) => {
+    const jobs = [{ url, method: "PATCH" }, { url, method: "PATCH", idempotencyKey: "mine" }, { url }];
+    const answers = jobs.map(async (job) => (await (await window.queue.enqueue(job)).done).json());
+    return (await Promise.all(answers)).map(({ headers }) => headers["idempotency-key"]);
+  }, `${fake.origin}/api/echo`);
+
+  expect(keys).toEqual([expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/), "mine", undefined]);
 });
