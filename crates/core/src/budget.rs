@@ -7,6 +7,10 @@
 //! Answers that were in flight when the pause began may only extend it, and count as the same refusal. Reopening is
 //! never a burst: buckets start empty, starts under a log are spaced by window/limit for up to 10 s, and a budget that
 //! has only a concurrency limit restarts with one in flight and doubles with each success.
+//!
+//! **Adaptation.** A refusal says that the rules allow more than the server does: somebody else spends the budget, or
+//! it is smaller than we were told. So each one halves what is used of them, down to a tenth, and each clean stretch
+//! gives a tenth back (additive increase, multiplicative decrease: it finds the server's limit and stays near it).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,6 +35,14 @@ const JITTER_MS: u64 = 1_000;
 const MAX_REFUSALS: u32 = 10;
 /// Pauses without a success after which the budget holds.
 const MAX_REFUSING_MS: u64 = 15 * 60_000;
+/// The whole of the rules, in thousandths.
+const WHOLE: u32 = 1_000;
+/// The least that is used of the rules, and what one clean stretch gives back, in thousandths.
+const TENTH: u32 = 100;
+/// The least clean stretch.
+const MIN_CLEAN_MS: u64 = 10_000;
+/// How long after a refusal a lost connection is taken for one too: a refusal without CORS headers looks so.
+const HIDDEN_REFUSAL_MS: u64 = 60_000;
 /// The longest ramp after a pause.
 const MAX_RAMP_MS: u64 = 10_000;
 /// What an answer is taken to need before one was seen.
@@ -88,6 +100,9 @@ pub(crate) struct Budget {
     closed_at: Option<Mono>,
     refusals_in_a_row: u32,
     refusing_since: Option<Wall>,
+    refused_at: Option<Mono>,
+    factor_permille: u32,
+    adapted_at: Mono,
     ramp: Option<Ramp>,
     slow_start: Option<u32>,
     holds: BTreeSet<HoldCause>,
@@ -114,6 +129,9 @@ impl Budget {
             closed_at: None,
             refusals_in_a_row: 0,
             refusing_since: None,
+            refused_at: None,
+            factor_permille: WHOLE,
+            adapted_at: now,
             ramp: None,
             slow_start: None,
             holds: BTreeSet::new(),
@@ -125,14 +143,24 @@ impl Budget {
 
     /// Takes over a changed configuration and keeps what was consumed.
     pub(crate) fn configure(&mut self, config: BudgetConfig, now: Mono) {
-        self.limiters.truncate(config.rules().len());
-        for (index, rule) in config.rules().iter().enumerate() {
-            match self.limiters.get_mut(index) {
-                Some(limiter) => limiter.configure(*rule, now),
-                None => self.limiters.push(Limiter::new(*rule, now)),
-            }
+        if config.rules() != self.config.rules() {
+            self.factor_permille = WHOLE;
         }
         self.config = config;
+        self.apply_rules(now);
+    }
+
+    /// Gives the limiters the rules, as much of them as is used now; what was consumed is kept.
+    fn apply_rules(&mut self, now: Mono) {
+        let factor = self.factor_permille;
+        self.limiters.truncate(self.config.rules().len());
+        for (index, rule) in self.config.rules().iter().enumerate() {
+            let rule = rule.scaled(factor);
+            match self.limiters.get_mut(index) {
+                Some(limiter) => limiter.configure(rule, now),
+                None => self.limiters.push(Limiter::new(rule, now)),
+            }
+        }
     }
 
     /// Counts a job that waits for this budget, or does so no longer.
@@ -160,6 +188,8 @@ impl Budget {
         self.refusals_in_a_row = record.refusals_in_a_row;
         self.refusing_since = record.refusing_since;
         self.holds = record.holds.iter().copied().collect();
+        self.factor_permille = record.factor_permille.unwrap_or(WHOLE).clamp(TENTH, WHOLE);
+        self.apply_rules(now.mono);
         let Some(until_wall) = record.paused_until.filter(|until| *until > now.wall) else {
             return;
         };
@@ -195,6 +225,7 @@ impl Budget {
             refusals_in_a_row: self.refusals_in_a_row,
             refusing_since: self.refusing_since,
             holds: self.holds.iter().copied().collect(),
+            factor_permille: (self.factor_permille < WHOLE).then_some(self.factor_permille),
         }
     }
 
@@ -258,7 +289,7 @@ impl Budget {
         let mut worst = Admission::Admit;
         let mut rule = None;
         for limiter in &mut self.limiters {
-            let both = worst.and(limiter.check(cost, now));
+            let both = worst.and(limiter.check(fitting(limiter, cost), now));
             if both != worst {
                 worst = both;
                 rule = Some(limiter.rule());
@@ -282,7 +313,7 @@ impl Budget {
     /// Takes a cost that was admitted.
     pub(crate) fn take(&mut self, ticket: Ticket, cost: u32, now: Now) {
         for limiter in &mut self.limiters {
-            limiter.take(ticket, cost, now);
+            limiter.take(ticket, fitting(limiter, cost), now);
         }
         self.in_flight = self.in_flight.saturating_add(1);
         if let Some(ramp) = &mut self.ramp {
@@ -310,7 +341,7 @@ impl Budget {
     /// Notes an attempt whose request never left.
     pub(crate) fn never_left(&mut self, ticket: Ticket, cost: u32, now: Mono) {
         for limiter in &mut self.limiters {
-            limiter.give_back(ticket, cost, now);
+            limiter.give_back(ticket, fitting(limiter, cost), now);
         }
         self.in_flight = self.in_flight.saturating_sub(1);
     }
@@ -323,7 +354,7 @@ impl Budget {
     }
 
     /// Notes a success. Returns whether what is stored of the budget changed.
-    pub(crate) fn succeeded(&mut self) -> bool {
+    pub(crate) fn succeeded(&mut self, now: Mono) -> bool {
         if let (Some(allowed), Some(max)) = (self.slow_start, self.config.max_in_flight()) {
             let doubled = allowed.saturating_mul(2);
             self.slow_start = (doubled < max).then_some(doubled);
@@ -333,7 +364,30 @@ impl Budget {
         let was_refusing = self.refusals_in_a_row > 0;
         self.refusals_in_a_row = 0;
         self.refusing_since = None;
-        was_refusing
+        self.grow(now) || was_refusing
+    }
+
+    /// Gives a tenth of the rules back after a clean stretch. Returns whether it did.
+    fn grow(&mut self, now: Mono) -> bool {
+        let windows = self.config.rules().iter().map(|rule| rule.window_ms());
+        let clean_ms = windows.min().unwrap_or(0).max(MIN_CLEAN_MS);
+        if self.factor_permille >= WHOLE || now.since(self.adapted_at) < clean_ms {
+            return false;
+        }
+        self.adapt(self.factor_permille.saturating_add(TENTH), now);
+        true
+    }
+
+    fn adapt(&mut self, factor_permille: u32, now: Mono) {
+        self.factor_permille = factor_permille.clamp(TENTH, WHOLE);
+        self.adapted_at = now;
+        self.apply_rules(now);
+    }
+
+    /// Tells whether a lost connection is more likely a refusal that we may not read.
+    pub(crate) fn may_hide_refusals(&self, now: Mono) -> bool {
+        self.refused_at
+            .is_some_and(|at| now.since(at) < HIDDEN_REFUSAL_MS)
     }
 
     /// Notes a refusal of an attempt that was claimed at `started`.
@@ -350,7 +404,9 @@ impl Budget {
             self.refusals_in_a_row = self.refusals_in_a_row.saturating_add(1);
             self.refusing_since.get_or_insert(now.wall);
             self.latency.forget();
+            self.adapt(self.factor_permille / 2, now.mono);
         }
+        self.refused_at = Some(now.mono);
         let guess_ms = self.guess_ms();
         let wait_ms = asked_ms.map_or(guess_ms, |asked| asked.max(MIN_PAUSE_MS));
         let jitter_ms = match self.pause {
@@ -529,6 +585,11 @@ impl Budget {
             spacing_ms,
         })
     }
+}
+
+/// What a limiter is asked for: a cost above a limit that was lowered meanwhile takes all of it, and goes alone.
+fn fitting(limiter: &Limiter, cost: u32) -> u32 {
+    cost.min(limiter.rule().limit())
 }
 
 #[cfg(test)]

@@ -358,4 +358,7 @@ pub struct BudgetRecord {
     /// Its holds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holds: Vec<HoldCause>,
+    /// Thousandths of its rules that are used after refusals nobody expected; none for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub factor_permille: Option<u32>,
 }

@@ -717,3 +717,43 @@ fn an_owner_that_dies_again_and_again_costs_no_job_its_attempts() {
 
     assert_eq!(state(&world, "a"), State::Done);
 }
+
+#[test]
+fn a_lost_connection_soon_after_a_refusal_is_a_hidden_refusal() {
+    let mut world = World::new(&["10/1s"], Some(1));
+    world
+        .server
+        .scripts
+        .insert("a".into(), vec![Script::RetryAfter(1_000), Script::Broken]);
+    world.enqueue(vec![card("a")]);
+
+    world.run(60_000);
+
+    let starts = world.server.starts();
+    assert_eq!(starts.len(), 3);
+    assert!(starts[2] - starts[1] >= 1_000, "{starts:?}");
+    assert_eq!(
+        world
+            .disk
+            .records
+            .values()
+            .map(|record| record.attempts_counted)
+            .sum::<u32>(),
+        0
+    );
+    assert_eq!(state(&world, "a"), State::Done);
+}
+
+#[test]
+fn a_limit_lowered_behind_our_back_is_found() {
+    let mut world = World::new(&["20/1s"], None);
+    world.server.limit = Some((5, 1_000));
+
+    world.enqueue(cards("j", 400));
+    world.run(600_000);
+
+    let late = &world.server.arrivals[world.server.arrivals.len() - 200..];
+    let refused = late.iter().filter(|arrival| arrival.status == 429).count();
+    assert!(refused <= 10, "{refused} of the last 200 were refused");
+    assert_eq!(world.settled.len(), 400);
+}

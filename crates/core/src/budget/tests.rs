@@ -113,7 +113,7 @@ fn concurrency_alone_restarts_at_one_and_doubles() {
     assert!(budget.check(1, open).is_err());
 
     budget.answered(ticket(1), 10, open);
-    budget.succeeded();
+    budget.succeeded(open);
 
     budget.take(ticket(2), 1, now(open.as_millis()));
     assert!(budget.check(1, open).is_ok());
@@ -158,4 +158,53 @@ fn concurrency_bounds_the_estimate() {
     let eta = budget.eta_ms(100, at(10_000)).unwrap();
 
     assert!((50_000..=53_000).contains(&eta), "{eta}");
+}
+
+#[test]
+fn each_refusal_halves_and_each_clean_stretch_gives_a_tenth_back() {
+    let mut budget = budget(&["100/s"], None);
+    let mut rng = Rand64::new(1);
+    budget.refused(at(1), Some(1_000), now(1), &mut rng);
+    budget.reopen_if_due(at(3_000));
+    assert_eq!(budget.believed_free(at(3_000)), 50);
+
+    budget.succeeded(at(5_000));
+    assert_eq!(budget.believed_free(at(5_000)), 50);
+    assert!(budget.succeeded(at(10_001)));
+
+    assert_eq!(budget.believed_free(at(10_001)), 60);
+    assert_eq!(budget.record().factor_permille, Some(600));
+}
+
+#[test]
+fn the_rate_never_shrinks_below_a_tenth() {
+    let mut budget = budget(&["100/s"], None);
+    let mut rng = Rand64::new(1);
+    for n in 0..8 {
+        budget.refused(
+            at(n * 100_000 + 1),
+            Some(1_000),
+            now(n * 100_000 + 1),
+            &mut rng,
+        );
+        budget.reopen_if_due(at(n * 100_000 + 5_000));
+    }
+
+    assert_eq!(budget.believed_free(at(900_000)), 10);
+}
+
+#[test]
+fn a_cost_above_a_lowered_limit_goes_alone() {
+    let mut budget = budget(&["10/s"], None);
+    budget.take(ticket(1), 1, now(0));
+    let lower = LimitRule::parse("2/s", Algorithm::ArrivalLog).unwrap();
+    let id = BudgetId::parse("b").unwrap();
+    budget.configure(
+        BudgetConfig::new(id, vec![lower], None, 1_000, None).unwrap(),
+        at(0),
+    );
+
+    assert!(budget.check(5, at(0)).is_err());
+    budget.answered(ticket(1), 10, at(10));
+    assert!(budget.check(5, at(1_011)).is_ok());
 }

@@ -44,7 +44,7 @@ impl Core {
             budget.answered((seq, attempt), took_ms, ended_at);
             if answer.verdict != Verdict::Refused
                 && answer.verdict != Verdict::Unavailable
-                && budget.succeeded()
+                && budget.succeeded(now.mono)
             {
                 self.draft.touched.budgets.insert(budget_id);
             }
@@ -113,9 +113,33 @@ impl Core {
                     self.draft.touched.records.insert(seq);
                     return;
                 }
+                if cause == NoAnswer::Network && self.may_be_refused(seq, now) {
+                    self.note_seen(seq);
+                    let (status, verdict, retry_after_ms, text) = (0, Verdict::Refused, None, None);
+                    let answer = Answer {
+                        status,
+                        verdict,
+                        retry_after_ms,
+                        text,
+                    };
+                    self.put_back(seq, &answer, now);
+                    return;
+                }
                 self.try_later(seq, None, None, None, now);
             }
         }
+    }
+
+    /// Tells whether a connection that was lost may be a refusal that CORS hides, and sending again is safe.
+    fn may_be_refused(&self, seq: Seq, now: Now) -> bool {
+        let Some(job) = self.jobs.get(&seq) else {
+            return false;
+        };
+        let hides = self
+            .budgets
+            .get(&job.card.budget)
+            .is_some_and(|budget| budget.may_hide_refusals(now.mono));
+        hides && self.is_repeatable(seq, now)
     }
 
     fn is_live(&self, seq: Seq, attempt: u32) -> bool {

@@ -28,7 +28,11 @@ pub enum Script {
     Status(u16),
     RetryAfter(u64),
     Lost,
+    Broken,
 }
+
+/// Stands for a connection that broke.
+const BROKEN: u16 = 1;
 
 /// A request that reached the server.
 #[derive(Clone, Debug)]
@@ -80,6 +84,7 @@ impl Server {
             (None, Some(Script::Status(status))) => (status, None),
             (None, Some(Script::RetryAfter(wait))) => (429, Some(wait)),
             (None, Some(Script::Lost)) => (0, None),
+            (None, Some(Script::Broken)) => (BROKEN, None),
             (None, None) => (200, None),
         };
         if refused.is_none() {
@@ -512,6 +517,13 @@ impl World {
             } => {
                 self.drop_timeout(seq, attempt);
                 self.in_flight = self.in_flight.saturating_sub(1);
+                if status == BROKEN {
+                    return self.input(Input::NoAnswer {
+                        seq,
+                        attempt,
+                        cause: NoAnswer::Network,
+                    });
+                }
                 let verdict = verdict(status);
                 let answer = Answer {
                     status,
