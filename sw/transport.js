@@ -23,20 +23,15 @@ export async function send(request, { timeoutMs, headers }) {
     return /** @type {const} */ ({ kind: "none", cause: abort.signal.aborted ? "timed-out" : "network", message });
   };
   try {
-    let prepared;
-    try {
-      prepared = prepare(request, isRead, headers, abort.signal);
-    } catch (error) {
-      return { ...none(error), cause: "never-left" };
-    }
     let response;
     let at;
+    const init = prepare(request, isRead, headers, abort.signal);
     try {
-      response = await fetch(prepared);
+      response = await fetch(request.url, init);
       // The server has counted the request by now; its body may take longer.
       at = performance.now();
     } catch (error) {
-      return none(error);
+      return isSendable(request.url, init) ? none(error) : { ...none(error), cause: "never-left" };
     }
     const { body, truncated, error } = await read(response, request.method);
     // What was read of a write's answer still tells its status; a read has nothing without its body.
@@ -54,9 +49,10 @@ export async function send(request, { timeoutMs, headers }) {
  * @param {AbortSignal} signal
  */
 function prepare(request, isRead, added, signal) {
-  const headers = new Headers(request.headers);
-  for (const [name, value] of added) headers.set(name, value);
-  return new Request(request.url, {
+  const names = added.map(([name]) => name.toLowerCase());
+  const own = Object.entries(request.headers ?? {}).filter(([name]) => !names.includes(name.toLowerCase()));
+  const headers = [...own, ...added];
+  return /** @type {RequestInit} */ ({
     method: request.method,
     headers,
     body: request.body ?? null,
@@ -66,6 +62,15 @@ function prepare(request, isRead, added, signal) {
     cache: "no-store",
     signal,
   });
+}
+
+/** Tells whether a fetch that failed can have left: what makes no Request never did. @param {string} url @param {RequestInit} init */
+function isSendable(url, init) {
+  try {
+    return Boolean(new Request(url, { ...init, signal: null }));
+  } catch {
+    return false;
+  }
 }
 
 /** @param {Response} response */
