@@ -4,7 +4,9 @@ mod kit;
 
 use kit::{CardExt, EPOCH, Script, World, bucket, budget, card, cards};
 use paceline_core::ids::{BudgetId, GroupId, JobId};
-use paceline_core::io::{Cause, Event, Filter, Force, Input, Network, Refusal, Reply, Target};
+use paceline_core::io::{
+    Answer, Cause, Event, Filter, Force, Input, Network, Refusal, Reply, Target, Verdict,
+};
 use paceline_core::job::{HoldCause, Lane, Reason, State};
 use paceline_core::time::{Now, Wall};
 
@@ -756,4 +758,170 @@ fn a_limit_lowered_behind_our_back_is_found() {
     let refused = late.iter().filter(|arrival| arrival.status == 429).count();
     assert!(refused <= 10, "{refused} of the last 200 were refused");
     assert_eq!(world.settled.len(), 400);
+}
+
+/// When the pauses of twenty queues end that were refused at one instant, in milliseconds after what the server said.
+fn jitters_of_pauses() -> Vec<u64> {
+    (0..20)
+        .map(|seed| {
+            let mut world = World::with(budget("api", &["10/1s"], None), seed);
+            let refusal = vec![Script::RetryAfter(5_000)];
+            world.server.scripts.insert("j0".into(), refusal);
+            world.enqueue(cards("j", 1));
+            world.run(60_000);
+            world.server.starts()[1] - 5_010
+        })
+        .collect()
+}
+
+#[test]
+fn pauses_of_many_queues_do_not_end_together() {
+    let jitters = jitters_of_pauses();
+
+    let distinct: std::collections::BTreeSet<_> = jitters.iter().collect();
+    assert!(distinct.len() > 10, "{jitters:?}");
+    assert!(jitters.iter().all(|jitter| *jitter <= 1_000), "{jitters:?}");
+}
+
+#[test]
+fn retries_are_spread_evenly_from_zero_to_their_bound() {
+    let mut world = World::new(&[], Some(1_000));
+    for n in 0..200 {
+        let once = vec![Script::Status(503)];
+        world.server.scripts.insert(format!("j{n}"), once);
+    }
+
+    world.enqueue(cards("j", 200));
+    world.run(60_000);
+
+    let waits: Vec<u64> = world.server.starts()[200..]
+        .iter()
+        .map(|at| at - 10)
+        .collect();
+    let early = waits.iter().filter(|wait| **wait < 250).count();
+    assert_eq!(waits.len(), 200);
+    assert!(waits.iter().all(|wait| *wait <= 500), "{waits:?}");
+    assert!(
+        (70..=130).contains(&early),
+        "{early} of 200 in the first half"
+    );
+}
+
+#[test]
+fn a_new_owner_counts_the_attempts_before_the_last() {
+    let mut world = World::new(&["2/10s"], None);
+    let once = vec![Script::Status(503)];
+    world.server.scripts.insert("a".into(), once);
+    world.enqueue(vec![card("a")]);
+    world.run_until(2_000);
+    assert_eq!(world.server.arrivals.len(), 2);
+
+    world.crash_and_restart(vec![budget("api", &["2/10s"], None)]);
+    world.enqueue(cards("b", 2));
+    world.run(60_000);
+
+    assert_eq!(world.server.max_seen(10_000), 2);
+}
+
+#[test]
+fn a_new_owner_counts_an_attempt_of_the_old_one_as_in_flight_until_it_is_over() {
+    let mut world = World::new(&[], Some(1));
+    world.latency = Box::new(|| (50, 50));
+    world.enqueue(cards("j", 2));
+    world.run_until(20);
+
+    world.crash_and_restart(vec![budget("api", &[], Some(1))]);
+    world.run(120_000);
+
+    assert!(
+        world.server.starts()[1] >= 15_000,
+        "{:?}",
+        world.server.starts()
+    );
+    assert_eq!(world.settled.len(), 2);
+}
+
+#[test]
+fn refusals_cost_no_attempt() {
+    let mut world = World::new(&["10/1s"], None);
+    let refusals = vec![Script::RetryAfter(1_000); 7];
+    world.server.scripts.insert("a".into(), refusals);
+
+    world.enqueue(vec![card("a")]);
+    world.run(300_000);
+
+    assert_eq!(state(&world, "a"), State::Done);
+    let record = world.disk.records.values().next().unwrap();
+    assert_eq!((record.attempt, record.attempts_counted), (8, 0));
+}
+
+#[test]
+fn a_refused_job_goes_before_those_that_were_accepted_earlier() {
+    let mut world = World::new(&["10/1s"], None);
+    let mut early = card("early");
+    early.not_before = Some(Wall::from_millis(EPOCH + 1_000));
+    let refusal = vec![Script::RetryAfter(5_000)];
+    world.server.scripts.insert("refused".into(), refusal);
+
+    world.enqueue(vec![early, card("refused")]);
+    world.run(60_000);
+
+    assert_eq!(world.server.ids(), ["refused", "refused", "early"]);
+}
+
+#[test]
+fn a_retry_after_of_nothing_is_a_second() {
+    let mut world = World::new(&["10/1s"], None);
+    let refusal = vec![Script::RetryAfter(0)];
+    world.server.scripts.insert("a".into(), refusal);
+
+    world.enqueue(vec![card("a")]);
+    world.run(60_000);
+
+    assert!(
+        world.server.starts()[1] >= 1_010,
+        "{:?}",
+        world.server.starts()
+    );
+}
+
+#[test]
+fn a_heavy_job_keeps_its_place_before_light_ones() {
+    let mut world = World::with(bucket("api", 5, 5_000), 1);
+    world.enqueue(cards("first", 5));
+    world.run_until(20);
+
+    world.enqueue(vec![card("heavy").cost(5)]);
+    world.enqueue(cards("light", 20));
+    world.run(120_000);
+
+    assert_eq!(world.server.ids()[5], "heavy");
+}
+
+#[test]
+fn an_answer_of_an_attempt_that_was_given_up_is_not_heard() {
+    let mut world = World::new(&["10/1s"], None);
+    world.latency = Box::new(|| (50, 14_000));
+    let lost = vec![Script::Lost];
+    world.server.scripts.insert("a".into(), lost);
+    world.enqueue(vec![card("a")]);
+    world.run_until(16_000);
+    assert_eq!(world.server.arrivals.len(), 2);
+    let seq = *world.disk.records.keys().next().unwrap();
+
+    let answer = Answer {
+        status: 404,
+        verdict: Verdict::Final,
+        retry_after_ms: None,
+        text: None,
+    };
+    world.input(Input::Answered {
+        seq,
+        attempt: 1,
+        ended_at: world.clock().mono,
+        answer,
+    });
+    world.run(60_000);
+
+    assert_eq!(state(&world, "a"), State::Done);
 }

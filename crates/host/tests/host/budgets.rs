@@ -179,3 +179,16 @@ fn a_hold_is_still_there_after_a_crash() {
     let re = world.tell(1, json!({ "type": "snapshot" }));
     assert_eq!(world.reply(re)["snapshot"]["held"], json!(["user"]));
 }
+
+#[test]
+fn a_pause_passes_while_the_machine_sleeps() {
+    let mut world = World::with_tabs();
+    enqueue(&mut world, "a", json!({}));
+    world.answer(0, 429, &[("retry-after", "600")]);
+
+    world.freeze(601_000);
+    enqueue(&mut world, "b", json!({}));
+    world.pass(2_000);
+
+    assert_eq!(world.names_sent(), ["a", "a", "b"]);
+}

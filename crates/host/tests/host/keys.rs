@@ -195,3 +195,38 @@ fn jobs_of_one_key_go_one_after_the_other() {
 
     assert_eq!(world.names_sent(), ["a", "c", "b"]);
 }
+
+#[test]
+fn a_key_that_no_header_carries_makes_nothing_repeatable() {
+    let mut world = World::with_tabs();
+    let mut keyless = api();
+    keyless["idempotency"] = Value::Null;
+    world.tell(1, json!({ "type": "configure", "budgets": [keyless] }));
+    world.script("a", &[502]);
+
+    world.tell(1, json!({ "type": "enqueue", "job": create("a") }));
+    world.run();
+
+    assert_eq!(world.sent.len(), 1);
+    assert_eq!(
+        world.heard(1, "settled")[0]["job"]["code"],
+        "outcome-unknown"
+    );
+}
+
+#[test]
+fn a_write_is_repeated_only_while_the_server_remembers_its_key() {
+    for (waited_ms, attempts) in [(500, 2), (1_500, 1)] {
+        let mut world = World::with_tabs();
+        let mut short = api();
+        short["idempotency"]["ttlMs"] = json!(1_000);
+        world.tell(1, json!({ "type": "configure", "budgets": [short] }));
+        world.tell(1, json!({ "type": "enqueue", "job": create("a") }));
+
+        world.pass(waited_ms);
+        world.lose(0, NoAnswer::Network);
+        world.run();
+
+        assert_eq!(world.sent.len(), attempts, "after {waited_ms} ms");
+    }
+}
