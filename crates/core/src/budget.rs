@@ -103,6 +103,8 @@ pub(crate) struct Budget {
     refused_at: Option<Mono>,
     factor_permille: u32,
     adapted_at: Mono,
+    /// The latest instant that something was taken for.
+    taken_until: Mono,
     ramp: Option<Ramp>,
     slow_start: Option<u32>,
     holds: BTreeSet<HoldCause>,
@@ -132,6 +134,7 @@ impl Budget {
             refused_at: None,
             factor_permille: WHOLE,
             adapted_at: now,
+            taken_until: Mono::default(),
             ramp: None,
             slow_start: None,
             holds: BTreeSet::new(),
@@ -259,8 +262,27 @@ impl Budget {
         self.holds.clear();
     }
 
-    /// Tells whether a cost may start now, and if not, why and until when.
-    pub(crate) fn check(&mut self, cost: u32, now: Mono) -> Result<(), Blocked> {
+    /// Tells from when on a cost may start, if that is now or before `horizon`; else why not, and until when.
+    ///
+    /// Once something was taken for an instant that is still to come, what follows is judged as of then.
+    pub(crate) fn check(&mut self, cost: u32, now: Mono, horizon: Mono) -> Result<Mono, Blocked> {
+        let mut start = now.max(self.taken_until);
+        loop {
+            match self.check_at(cost, now, start) {
+                Ok(()) => return Ok(start),
+                Err(Blocked {
+                    cause: Cause::Rate,
+                    until: Some(until),
+                    ..
+                }) if until > start && until <= horizon => {
+                    start = until;
+                }
+                Err(blocked) => return Err(blocked),
+            }
+        }
+    }
+
+    fn check_at(&mut self, cost: u32, now: Mono, start: Mono) -> Result<(), Blocked> {
         let blocked = |cause, until| {
             Err(Blocked {
                 cause,
@@ -278,11 +300,11 @@ impl Budget {
             return blocked(Cause::InFlight, until);
         }
         if let Some(ramp) = self.ramp
-            && now < ramp.next_at
+            && start < ramp.next_at
         {
             return blocked(Cause::Rate, Some(ramp.next_at));
         }
-        self.check_rules(cost, now)
+        self.check_rules(cost, start)
     }
 
     fn check_rules(&mut self, cost: u32, now: Mono) -> Result<(), Blocked> {
@@ -310,8 +332,9 @@ impl Budget {
         }
     }
 
-    /// Takes a cost that was admitted.
+    /// Takes a cost that was admitted, for the instant that `check` named.
     pub(crate) fn take(&mut self, ticket: Ticket, cost: u32, now: Now) {
+        self.taken_until = self.taken_until.max(now.mono);
         for limiter in &mut self.limiters {
             limiter.take(ticket, fitting(limiter, cost), now);
         }
@@ -382,6 +405,11 @@ impl Budget {
         self.factor_permille = factor_permille.clamp(TENTH, WHOLE);
         self.adapted_at = now;
         self.apply_rules(now);
+    }
+
+    /// Tells whether nothing may start, whatever the rules say.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.pause.is_some() || !self.holds.is_empty()
     }
 
     /// Tells whether a lost connection is more likely a refusal that we may not read.

@@ -130,6 +130,7 @@ enum After {
     Dispatch {
         seq: Seq,
         attempt: u32,
+        start: Mono,
     },
     Settled(Seq),
     GroupSettled(GroupId),
@@ -159,6 +160,7 @@ struct Touched {
 struct Pending {
     touched: Touched,
     after: Vec<After>,
+    begun: Mono,
 }
 
 /// The scheduler of one queue. See the module's documentation for how to drive it.
@@ -179,6 +181,9 @@ pub struct Core {
     dropped: BTreeMap<BatchNo, (Vec<JobId>, Wall)>,
     dropped_ids: BTreeSet<JobId>,
     delayed: BTreeSet<(Mono, Seq)>,
+    /// Attempts that are stored and start at an instant that is still to come.
+    claimed: BTreeSet<(Mono, Seq, u32)>,
+    lead_ms: u64,
     expiring: BTreeSet<(Mono, Seq)>,
     undecided: BTreeSet<Seq>,
     undeclared: BTreeSet<Seq>,
@@ -215,6 +220,8 @@ impl Core {
             dropped: BTreeMap::new(),
             dropped_ids: BTreeSet::new(),
             delayed: BTreeSet::new(),
+            claimed: BTreeSet::new(),
+            lead_ms: 0,
             expiring: BTreeSet::new(),
             undecided: BTreeSet::new(),
             undeclared: BTreeSet::new(),
@@ -308,13 +315,24 @@ impl Core {
             .filter_map(|budget| {
                 let pause = budget.pause().map(|pause| (pause.until, "a pause ends"));
                 let blocked = budget.blocked.filter(|_| !budget.lanes.is_empty());
-                let blocked =
-                    blocked.and_then(|blocked| Some((blocked.until?, wake_reason(blocked.cause))));
+                let blocked = blocked.and_then(|blocked| {
+                    let lead_ms = if blocked.cause == Cause::Rate {
+                        self.lead_ms
+                    } else {
+                        0
+                    };
+                    Some((blocked.until?.minus(lead_ms), wake_reason(blocked.cause)))
+                });
                 pause.into_iter().chain(blocked).min_by_key(|(at, _)| *at)
             });
         let budgets = budgets.filter(|_| self.holds.is_empty());
-        delayed
+        let claimed = self
+            .claimed
+            .first()
+            .map(|(at, ..)| (*at, "a claimed request starts"));
+        claimed
             .into_iter()
+            .chain(delayed)
             .chain(expiring)
             .chain(budgets)
             .min_by_key(|(at, _)| *at)
@@ -329,6 +347,7 @@ impl Core {
     /// Does what time alone brings.
     fn advance(&mut self, now: Now) {
         self.reopen(now);
+        self.start_claimed(now);
         self.expire(now);
         while let Some((at, seq)) = self.delayed.first().copied()
             && at <= now.mono

@@ -925,3 +925,39 @@ fn an_answer_of_an_attempt_that_was_given_up_is_not_heard() {
 
     assert_eq!(state(&world, "a"), State::Done);
 }
+
+#[test]
+fn a_claim_that_a_pause_overtakes_does_not_leave() {
+    let mut world = World::new(&["6/1s"], None);
+    world.commit_ms = 20;
+    let mut calls = 0;
+    world.latency = Box::new(move || {
+        calls += 1;
+        if calls == 1 { (500, 500) } else { (5, 5) }
+    });
+    world
+        .server
+        .scripts
+        .insert("j0".into(), vec![Script::RetryAfter(5_000)]);
+    world.enqueue(cards("j", 20));
+    world.run_until(100);
+    world.commit_ms = 1;
+    world.run_until(1_039);
+    let claimed = world
+        .disk
+        .records
+        .values()
+        .filter(|record| record.state == State::Sending)
+        .count();
+    assert_eq!(
+        (claimed, world.server.arrivals.len()),
+        (6, 6),
+        "five wait for their instant"
+    );
+
+    world.run(60_000);
+
+    let starts = world.server.starts();
+    assert!(starts[6..].iter().all(|at| *at >= 6_040), "{starts:?}");
+    assert_eq!(world.settled.len(), 20);
+}

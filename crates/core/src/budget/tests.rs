@@ -21,6 +21,10 @@ fn at(millis: u64) -> Mono {
     Mono::from_millis(millis)
 }
 
+fn check(budget: &mut Budget, cost: u32, at: Mono) -> Result<Mono, Blocked> {
+    budget.check(cost, at, at)
+}
+
 fn ticket(n: u64) -> Ticket {
     (Seq::from_u64(n), 1)
 }
@@ -36,7 +40,7 @@ fn a_retry_after_is_never_shortened_and_ends_with_jitter() {
     let until = budget.pause().unwrap().until;
     assert!((20_100..=21_100).contains(&until.as_millis()), "{until:?}");
     assert_eq!(
-        budget.check(1, at(20_099)).unwrap_err().cause,
+        check(&mut budget, 1, at(20_099)).unwrap_err().cause,
         Cause::Paused
     );
 }
@@ -72,7 +76,10 @@ fn a_guess_doubles_while_refusals_repeat_and_then_holds() {
 
     assert!(waits.windows(2).all(|pair| pair[0] <= pair[1]), "{waits:?}");
     assert!((60..=61).contains(&waits[9]), "{waits:?}");
-    assert_eq!(budget.check(1, at(clock)).unwrap_err().cause, Cause::Held);
+    assert_eq!(
+        check(&mut budget, 1, at(clock)).unwrap_err().cause,
+        Cause::Held
+    );
 }
 
 #[test]
@@ -82,9 +89,12 @@ fn a_resumed_budget_sends_one_probe() {
 
     budget.resume();
 
-    assert!(budget.check(1, at(0)).is_ok());
+    assert!(check(&mut budget, 1, at(0)).is_ok());
     budget.take(ticket(1), 1, now(0));
-    assert_eq!(budget.check(1, at(0)).unwrap_err().cause, Cause::InFlight);
+    assert_eq!(
+        check(&mut budget, 1, at(0)).unwrap_err().cause,
+        Cause::InFlight
+    );
 }
 
 #[test]
@@ -96,7 +106,7 @@ fn reopening_is_no_burst() {
 
     budget.take(ticket(1), 1, now(open.as_millis()));
 
-    let blocked = budget.check(1, open).unwrap_err();
+    let blocked = check(&mut budget, 1, open).unwrap_err();
     assert_eq!(
         (blocked.cause, blocked.until),
         (Cause::Rate, Some(open.plus(100)))
@@ -110,13 +120,13 @@ fn concurrency_alone_restarts_at_one_and_doubles() {
     let open = budget.pause().unwrap().until;
     budget.reopen_if_due(open);
     budget.take(ticket(1), 1, now(open.as_millis()));
-    assert!(budget.check(1, open).is_err());
+    assert!(check(&mut budget, 1, open).is_err());
 
     budget.answered(ticket(1), 10, open);
     budget.succeeded(open);
 
     budget.take(ticket(2), 1, now(open.as_millis()));
-    assert!(budget.check(1, open).is_ok());
+    assert!(check(&mut budget, 1, open).is_ok());
 }
 
 #[test]
@@ -125,7 +135,7 @@ fn nothing_is_consumed_unless_all_rules_admit() {
     budget.take(ticket(1), 1, now(0));
     budget.answered(ticket(1), 10, at(10));
 
-    let blocked = budget.check(1, at(2_000)).unwrap_err();
+    let blocked = check(&mut budget, 1, at(2_000)).unwrap_err();
 
     assert_eq!(blocked.until, Some(at(10_011)));
     assert_eq!(blocked.rule.unwrap().window_ms(), 10_000);
@@ -141,10 +151,10 @@ fn an_attempt_of_a_dead_owner_counts_as_in_flight_until_it_is_over() {
     budget.restore_in_flight(Wall::from_millis(1_000_000 + 9_000), start);
 
     assert_eq!(
-        budget.check(1, at(5_000)).unwrap_err().until,
+        check(&mut budget, 1, at(5_000)).unwrap_err().until,
         Some(at(9_000))
     );
-    assert!(budget.check(1, at(9_000)).is_ok());
+    assert!(check(&mut budget, 1, at(9_000)).is_ok());
 }
 
 #[test]
@@ -204,7 +214,23 @@ fn a_cost_above_a_lowered_limit_goes_alone() {
         at(0),
     );
 
-    assert!(budget.check(5, at(0)).is_err());
+    assert!(check(&mut budget, 5, at(0)).is_err());
     budget.answered(ticket(1), 10, at(10));
-    assert!(budget.check(5, at(1_011)).is_ok());
+    assert!(check(&mut budget, 5, at(1_011)).is_ok());
+}
+
+#[test]
+fn what_follows_an_early_claim_is_judged_as_of_then() {
+    let mut budget = budget(&["2/s"], None);
+    for n in 0..2 {
+        budget.take(ticket(n), 1, now(0));
+        budget.answered(ticket(n), 10, at(n * 5));
+    }
+    assert!(budget.check(1, at(990), at(1_000)).is_err());
+
+    let first = budget.check(1, at(990), at(1_010)).unwrap();
+    budget.take(ticket(2), 1, now(first.as_millis()));
+    let second = budget.check(1, at(990), at(1_010)).unwrap();
+
+    assert_eq!((first, second), (at(1_001), at(1_006)));
 }

@@ -1,14 +1,16 @@
 //! Starts jobs: chooses the next of each budget, takes its cost, and records the attempt.
 
-use super::{After, Core};
+use super::{After, Budget, Core};
 use crate::ids::{BudgetId, Seq};
 use crate::io::{Cause, Effect};
 use crate::job::{Card, Record, Repeat, Spent, State};
 use crate::limit::Ticket;
-use crate::time::{Now, Wall};
+use crate::time::{Mono, Now, Wall};
 
 /// Attempts before the current one that a record remembers for the limiter.
 const MAX_EARLIER: usize = 32;
+/// How late a claimed request may leave; after that the host was frozen, and claims anew.
+const MAX_LATE_MS: u64 = 500;
 /// The longest idempotency key that is sent.
 const MAX_KEY_BYTES: usize = 255;
 
@@ -47,19 +49,27 @@ impl Core {
                 });
                 return;
             }
-            if let Err(blocked) = budget.check(cost, now.mono) {
-                budget.blocked = Some(blocked);
-                return;
-            }
+            let start = match budget.check(cost, now.mono, now.mono.plus(self.lead_ms)) {
+                Ok(start) => start,
+                Err(blocked) => {
+                    budget.blocked = Some(blocked);
+                    return;
+                }
+            };
+            let start = Now {
+                mono: start,
+                wall: now.wall_of(start),
+            };
             self.take_out(seq);
-            self.claim(seq, cost, now);
+            self.claim(seq, cost, start, now);
             if let Some(budget) = self.budgets.get_mut(id) {
                 budget.lanes.started(lane);
             }
         }
     }
 
-    fn claim(&mut self, seq: Seq, cost: u32, now: Now) {
+    /// Records the attempt of a job that starts at `start`, which is now or within the time that a commit takes.
+    fn claim(&mut self, seq: Seq, cost: u32, start: Now, now: Now) {
         self.set_state(seq, State::Sending);
         self.set_expiry(seq, None);
         let Some(job) = self.jobs.get_mut(&seq) else {
@@ -73,21 +83,70 @@ impl Core {
         record.attempt = record.attempt.saturating_add(1);
         remember_current(&job.card, record, window_ms, now.wall);
         record.current = Some(Spent {
-            started_at: now.wall,
+            started_at: start.wall,
             ended_at: None,
         });
         record.first_claimed_at.get_or_insert(now.wall);
         record.not_before = None;
         record.refused = false;
-        job.claimed_at = now.mono;
+        job.claimed_at = start.mono;
         let attempt = record.attempt;
-        budget.take((seq, attempt), cost, now);
+        budget.take((seq, attempt), cost, start);
         self.draft.touched.records.insert(seq);
-        self.draft.after.push(After::Dispatch { seq, attempt });
+        let start = start.mono;
+        self.draft.after.push(After::Dispatch {
+            seq,
+            attempt,
+            start,
+        });
     }
 
-    /// Sends a request whose claim is durable.
-    pub(super) fn dispatch(&mut self, seq: Seq, attempt: u32, now: Now) {
+    /// Sends a request whose claim is durable, or waits for the instant that it was claimed for.
+    pub(super) fn dispatch_at(&mut self, seq: Seq, attempt: u32, start: Mono, now: Now) {
+        if start > now.mono {
+            self.claimed.insert((start, seq, attempt));
+        } else {
+            self.dispatch_or_put_back(seq, attempt, now);
+        }
+    }
+
+    /// Sends what was claimed for an instant that has come.
+    pub(super) fn start_claimed(&mut self, now: Now) {
+        while let Some((start, seq, attempt)) = self.claimed.first().copied()
+            && start <= now.mono
+        {
+            self.claimed.remove(&(start, seq, attempt));
+            if now.mono.since(start) > MAX_LATE_MS {
+                self.put_claim_back(seq, attempt, now);
+            } else {
+                self.dispatch_or_put_back(seq, attempt, now);
+            }
+        }
+    }
+
+    /// A pause or hold may have come between the claim and its start.
+    fn dispatch_or_put_back(&mut self, seq: Seq, attempt: u32, now: Now) {
+        let budget = self.jobs.get(&seq).map(|job| &job.card.budget);
+        let is_closed = budget
+            .and_then(|id| self.budgets.get(id))
+            .is_some_and(Budget::is_closed);
+        if is_closed || !self.holds.is_empty() {
+            self.put_claim_back(seq, attempt, now);
+        } else {
+            self.dispatch(seq, attempt, now);
+        }
+    }
+
+    /// Takes back a claim that is stored and whose request has not left; the job stays at the front.
+    fn put_claim_back(&mut self, seq: Seq, attempt: u32, now: Now) {
+        if let Some(job) = self.jobs.get_mut(&seq) {
+            job.record.refused = true;
+        }
+        self.unclaim(seq, attempt, now);
+        self.draft.touched.records.insert(seq);
+    }
+
+    fn dispatch(&mut self, seq: Seq, attempt: u32, now: Now) {
         let Some(job) = self.jobs.get_mut(&seq) else {
             return;
         };

@@ -7,6 +7,9 @@ use crate::io::{CommitFailure, Effect, Event, Refusal, Reply};
 use crate::job::HoldCause;
 use crate::time::Now;
 
+/// The most that a claim is begun before its request may leave.
+const MAX_LEAD_MS: u64 = 25;
+
 impl Core {
     /// Turns the draft into a commit, if it holds anything.
     pub(super) fn flush(&mut self, now: Now) {
@@ -29,6 +32,7 @@ impl Core {
             Pending {
                 touched: draft.touched,
                 after: draft.after,
+                begun: now.mono,
             },
         );
         self.effects.push_back(Effect::Commit { commit, changes });
@@ -38,6 +42,7 @@ impl Core {
         let Some(pending) = self.pending.remove(&commit) else {
             return;
         };
+        self.learn_lead(now.mono.since(pending.begun));
         for after in pending.after {
             match after {
                 After::Accept {
@@ -45,7 +50,11 @@ impl Core {
                     asked,
                     new,
                 } => self.accepted(request, asked, &new, now),
-                After::Dispatch { seq, attempt } => self.dispatch(seq, attempt, now),
+                After::Dispatch {
+                    seq,
+                    attempt,
+                    start,
+                } => self.dispatch_at(seq, attempt, start, now),
                 After::Settled(seq) => self.tell_settled(seq),
                 After::GroupSettled(group) => self.tell_group_settled(&group),
                 After::Reply(request, reply) => {
@@ -54,6 +63,13 @@ impl Core {
                 After::Event(event) => self.effects.push_back(Effect::Event(event)),
             }
         }
+    }
+
+    /// Learns how long a commit takes: a claim is begun that much before the instant at which its request may leave, so
+    /// that the store's time costs no rate. Grows at once, shrinks slowly.
+    fn learn_lead(&mut self, took_ms: u64) {
+        let slowly = (self.lead_ms.saturating_mul(7).saturating_add(took_ms)) / 8;
+        self.lead_ms = took_ms.max(slowly).min(MAX_LEAD_MS);
     }
 
     /// Nothing of the commit is stored: refuses what was asked, undoes claims, and keeps outcomes to store them later.
@@ -81,7 +97,7 @@ impl Core {
                         reply: Reply::Refused(refusal.clone()),
                     });
                 }
-                After::Dispatch { seq, attempt } => {
+                After::Dispatch { seq, attempt, .. } => {
                     is_only_refused = false;
                     self.unclaim(seq, attempt, now);
                 }
