@@ -26,7 +26,8 @@ use budgets::Budgets;
 use commits::Commits;
 use paceline_core::Core;
 use paceline_core::ids::{BatchNo, GroupId, JobId, RequestId, Seq};
-use paceline_core::io::{Effect, Event, Input, Network, NoAnswer, Reply};
+use paceline_core::io::{Effect, Event, Input, Network, NoAnswer, Reply, Target};
+use paceline_core::job::Reason;
 use paceline_core::scheduler::WakeReason;
 use paceline_core::time::{Mono, Now};
 use paceline_protocol::reply::f64_eq::F64;
@@ -225,7 +226,7 @@ impl<B: Clone + Default> Host<B> {
                 request,
                 bodies,
             } => self.message(tab, F64(re), request, bodies, now),
-            HostInput::TabLeft(tab) => self.tab_left(tab),
+            HostInput::TabLeft(tab) => self.tab_left(tab, now),
             HostInput::StoreDone(result) => self.store_done(result, now),
             HostInput::BodiesRead(result) => self.bodies_read(result),
             HostInput::Answered {
@@ -402,13 +403,31 @@ impl<B: Clone + Default> Host<B> {
         }
     }
 
-    fn tab_left(&mut self, tab: TabId) {
+    /// Forgets a tab. What was kept in memory for it alone has nobody left to hear of it.
+    fn tab_left(&mut self, tab: TabId, now: Now) {
         self.tabs.remove(&tab);
         self.asked.retain(|_, asked| asked.tab != tab);
-        self.askers.retain(|_, tabs| {
+        let mut orphans = Vec::new();
+        self.askers.retain(|id, tabs| {
             tabs.remove(&tab);
+            if tabs.is_empty() {
+                orphans.push(id.clone());
+            }
             !tabs.is_empty()
         });
+        orphans.retain(|id| self.core.is_ephemeral(id));
+        if !orphans.is_empty() {
+            let (target, reason) = (Target::Jobs(orphans), Reason::Cancelled);
+            let request = None;
+            self.drive(
+                Input::Cancel {
+                    request,
+                    target,
+                    reason,
+                },
+                now,
+            );
+        }
         self.group_askers.retain(|_, tabs| {
             tabs.remove(&tab);
             !tabs.is_empty()

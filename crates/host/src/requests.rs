@@ -65,7 +65,7 @@ impl<B: Clone + Default> Host<B> {
                 })
             }
             Ok(Request::Bye) => {
-                self.tab_left(tab);
+                self.tab_left(tab, now);
                 Ok(())
             }
             Ok(_) => Err(WireError::plain(

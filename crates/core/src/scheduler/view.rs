@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Core, Job, Slot};
-use crate::ids::{BudgetId, GroupId, Seq};
+use crate::ids::{BudgetId, GroupId, JobId, Seq};
 use crate::io::{Cause, Filter, View};
 use crate::job::{GroupRecord, HoldCause, Lane, State};
 use crate::time::{Mono, Now, Wall};
@@ -131,6 +131,12 @@ impl Core {
             .filter_map(|seq| self.jobs.get(seq))
             .map(|job| u64::from(job.card.size))
             .sum()
+    }
+
+    /// Tells whether a job's request is kept in memory only.
+    pub fn is_ephemeral(&self, id: &JobId) -> bool {
+        let job = self.ids.get(id).and_then(|seq| self.jobs.get(seq));
+        job.is_some_and(|job| job.card.ephemeral)
     }
 
     /// Tells whether a budget is declared.

@@ -170,6 +170,21 @@ fn an_ephemeral_request_goes_out_whole() {
 }
 
 #[test]
+fn an_ephemeral_request_goes_with_the_tab_that_asked() {
+    let mut world = World::with_tabs();
+    let get = json!({ "id": "a", "url": "https://api.test/a", "ephemeral": true });
+    world.tell(1, json!({ "type": "hold" }));
+    world.tell(1, json!({ "type": "enqueue", "job": get }));
+    world.enqueue(1, "stored");
+
+    world.leave(1);
+    world.tell(2, json!({ "type": "resume" }));
+    world.run();
+
+    assert_eq!(world.names_sent(), ["stored"]);
+}
+
+#[test]
 fn a_write_is_stored_even_if_it_calls_itself_ephemeral() {
     let mut world = World::with_tabs();
     let write = job_with("a", json!({ "ephemeral": true }));
