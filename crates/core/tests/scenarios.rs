@@ -892,7 +892,10 @@ fn a_heavy_job_keeps_its_place_before_light_ones() {
     world.run_until(20);
 
     world.enqueue(vec![card("heavy").cost(5)]);
-    world.enqueue(cards("light", 20));
+    for second in 1..20 {
+        let light = card(&format!("light{second}"));
+        world.at(second * 1_000 + 500).enqueue(vec![light]);
+    }
     world.run(120_000);
 
     assert_eq!(world.server.ids()[5], "heavy");
