@@ -1,0 +1,127 @@
+//! Messages between tabs and hosts, as the worker's own adapter reads and builds them.
+
+use paceline_host::HostInput;
+use paceline_protocol::error::Code;
+use paceline_protocol::{Head, HostMessage, Request, Stamp, WireError};
+use serde_json::{Value, json};
+
+use crate::clock::EPOCH_MS;
+use crate::profile::{Api, Kind};
+use crate::transition::Wish;
+
+/// What a stored request is in this world.
+pub(crate) type Body = Value;
+
+/// Reads a message of a tab as the worker does.
+pub(crate) fn read(tab: u32, message: &Value) -> HostInput<Body> {
+    let head: Result<Head, _> = serde_json::from_value(message.clone());
+    let (re, request) = match head {
+        Err(error) => (
+            f64::NAN,
+            Err(WireError::plain(Code::Protocol, error.to_string())),
+        ),
+        Ok(head) => (
+            head.id,
+            head.check()
+                .and_then(|()| Request::parse(&head.kind, message)),
+        ),
+    };
+    HostInput::Message {
+        tab,
+        re,
+        request,
+        bodies: bodies(message),
+    }
+}
+
+/// The stored requests of the jobs in a message, with their sizes.
+fn bodies(message: &Value) -> Vec<(Body, u32)> {
+    let one = message.get("job").into_iter();
+    let many = message
+        .get("jobs")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    one.chain(many)
+        .map(|job| {
+            let request = json!({ "url": job["url"], "method": job["method"], "id": job["id"] });
+            (request, 200)
+        })
+        .collect()
+}
+
+/// Builds a message for a tab as the worker does.
+pub(crate) fn build(stamp: &Stamp, message: &HostMessage, response: Option<Body>) -> Value {
+    let mut built = serde_json::to_value(stamp).unwrap_or_default();
+    let fields = serde_json::to_value(message).unwrap_or_default();
+    if let (Some(built), Value::Object(fields)) = (built.as_object_mut(), fields) {
+        built.extend(fields);
+        if let Some(response) = response {
+            built.insert("response".to_owned(), response);
+        }
+    }
+    built
+}
+
+/// The budgets that every tab declares.
+pub(crate) fn budgets(apis: &[Api]) -> Value {
+    let declared = apis.iter().filter_map(|api| api.budget.map(|id| (id, api)));
+    declared
+        .map(|(id, api)| {
+            let limits: Vec<Value> = api
+                .rules
+                .iter()
+                .map(|rule| {
+                    let algorithm = match rule.kind {
+                        Kind::Window => "arrival-log",
+                        Kind::Bucket => "token-bucket",
+                    };
+                    json!({ "limit": rule.limit, "window": rule.window_ms, "algorithm": algorithm })
+                })
+                .collect();
+            let keys = api
+                .key_ttl_ms
+                .map(|ttl| json!({ "header": "Idempotency-Key", "ttlMs": ttl }));
+            json!({
+                "id": id,
+                "match": [format!("{}/*", api.origin)],
+                "limits": limits,
+                "maxInFlight": api.max_in_flight,
+                "idempotency": keys,
+            })
+        })
+        .collect()
+}
+
+/// A job as the client hands it in; absent fields are left out.
+pub(crate) fn job(wish: &Wish, api: &Api, id: &str, now_ms: u64) -> Value {
+    let mut job = json!({ "id": id, "url": format!("{}/{id}", api.origin), "method": wish.method });
+    let fields = [
+        (
+            "key",
+            wish.key.map(|key| json!(format!("{}:{key}", api.origin))),
+        ),
+        ("lane", wish.lane.map(|lane| json!(lane))),
+        ("cost", (wish.cost > 1).then(|| json!(wish.cost))),
+        (
+            "idempotencyKey",
+            wish.has_idempotency_key.then(|| json!(format!("key-{id}"))),
+        ),
+        ("ephemeral", wish.ephemeral.then_some(json!(true))),
+        ("maxWaitMs", wish.max_wait_ms.map(|wait| json!(wait))),
+        (
+            "notBefore",
+            wish.not_before_in_ms
+                .map(|wait| json!(EPOCH_MS + now_ms + wait)),
+        ),
+        ("timeoutMs", wish.timeout_ms.map(|timeout| json!(timeout))),
+    ];
+    if let Some(job) = job.as_object_mut() {
+        job.extend(
+            fields
+                .into_iter()
+                .filter_map(|(name, value)| Some((name.to_owned(), value?))),
+        );
+    }
+    job
+}

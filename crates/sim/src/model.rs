@@ -1,0 +1,323 @@
+//! What must be true, kept more simply than the real thing keeps it: one entry a job, moved only by what is durable.
+//!
+//! Invariant: an error of this module names the rule that was broken; nothing here decides what happens.
+
+pub(crate) mod pacing;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use paceline_core::change::Change;
+use paceline_core::ids::Seq;
+use paceline_core::job::{Card, Record, Repeat, State};
+
+use self::pacing::Pacing;
+use crate::profile::Api;
+
+/// Why a run is wrong: the rule's name, and what was seen.
+pub(crate) type Broken = (&'static str, String);
+
+/// A job that is stored, or was.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) card: Card,
+    pub(crate) seq: Seq,
+    pub(crate) state: State,
+    pub(crate) attempt: u32,
+    /// Whether clean-up has removed it.
+    pub(crate) is_dropped: bool,
+    /// Retries that were asked for and have not been seen to be carried out.
+    retries: u32,
+    /// Retries that took the risk of doing it twice.
+    pub(crate) forced: u32,
+    claims: BTreeMap<u32, Claim>,
+}
+
+/// An attempt whose record is durable.
+#[derive(Clone, Copy, Debug)]
+struct Claim {
+    epoch: u64,
+    is_sent: bool,
+}
+
+/// The reference model.
+#[derive(Debug, Default)]
+pub(crate) struct Model {
+    jobs: BTreeMap<String, Entry>,
+    names: BTreeMap<Seq, String>,
+    unsettled_of_key: BTreeMap<String, BTreeSet<Seq>>,
+    pub(crate) pacing: Pacing,
+}
+
+impl Model {
+    /// Makes the model of an empty store.
+    pub(crate) fn new(apis: &[Api]) -> Self {
+        Self {
+            pacing: Pacing::new(apis),
+            ..Self::default()
+        }
+    }
+
+    /// Returns a job by its name.
+    pub(crate) fn job(&self, name: &str) -> Option<&Entry> {
+        self.jobs.get(name)
+    }
+
+    /// Returns all jobs.
+    pub(crate) fn jobs(&self) -> impl Iterator<Item = &Entry> {
+        self.jobs.values()
+    }
+
+    /// Somebody asks for failed jobs again.
+    pub(crate) fn retry_asked(&mut self, names: &[String], group: Option<&str>, is_forced: bool) {
+        let in_group = |job: &Entry| {
+            group.is_some() && job.card.group.as_ref().map(|group| group.as_str()) == group
+        };
+        for (name, job) in &mut self.jobs {
+            if names.contains(name) || in_group(job) {
+                job.retries += 1;
+                job.forced += u32::from(is_forced);
+            }
+        }
+    }
+
+    /// Takes a transaction that the disk has stored.
+    ///
+    /// # Errors
+    /// When it does what must never be done.
+    #[allow(
+        clippy::wildcard_enum_match_arm,
+        reason = "the enum of another crate may grow; what this model does not know stops a debug run"
+    )]
+    pub(crate) fn stored(&mut self, epoch: u64, changes: &[Change]) -> Result<(), Broken> {
+        let mut claimed = Vec::new();
+        for change in changes {
+            match change {
+                Change::AddBatch { batch, cards } => {
+                    for (index, card) in (0..=u8::MAX).zip(cards) {
+                        self.add(Seq::new(*batch, index), card)?;
+                    }
+                }
+                Change::PutRecord { seq, record } => {
+                    if self.put(*seq, record, epoch)? {
+                        claimed.push((*seq, record.current.map(|spent| spent.started_at)));
+                    }
+                }
+                Change::PutBudget { budget, record } => {
+                    self.pacing.stored(budget.as_str(), record.paused_until)?;
+                }
+                Change::DropBatch { batch, .. } => self.drop_batch(batch.0)?,
+                other => ignored(other),
+            }
+        }
+        claimed.sort_by_key(|(_, started_at)| *started_at);
+        for (seq, started_at) in claimed {
+            self.check_order(seq)?;
+            if let Some(job) = self.names.get(&seq).and_then(|name| self.jobs.get(name)) {
+                let cost = u64::from(job.card.cost);
+                self.pacing
+                    .claimed(job.card.budget.as_str(), cost, started_at, epoch)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, seq: Seq, card: &Card) -> Result<(), Broken> {
+        let name = card.id.as_str().to_owned();
+        let entry = Entry {
+            card: card.clone(),
+            seq,
+            state: State::Queued,
+            attempt: 0,
+            is_dropped: false,
+            retries: 0,
+            forced: 0,
+            claims: BTreeMap::new(),
+        };
+        if let Some(key) = &card.key {
+            self.unsettled_of_key
+                .entry(key.as_str().to_owned())
+                .or_default()
+                .insert(seq);
+        }
+        self.names.insert(seq, name.clone());
+        match self.jobs.insert(name, entry) {
+            None => Ok(()),
+            Some(old) => Err((
+                "accepted-twice",
+                format!("{} is stored as {:?} and {seq:?}", card.id, old.seq),
+            )),
+        }
+    }
+
+    /// Returns whether the record is a new claim.
+    fn put(&mut self, seq: Seq, record: &Record, epoch: u64) -> Result<bool, Broken> {
+        let Some(job) = self
+            .names
+            .get(&seq)
+            .and_then(|name| self.jobs.get_mut(name))
+        else {
+            return Err(("lost", format!("a record of {seq:?}, which is no job")));
+        };
+        let told = |what: &str| {
+            format!(
+                "{} {what}: {:?}/{} becomes {:?}/{}",
+                job.card.id, job.state, job.attempt, record.state, record.attempt
+            )
+        };
+        match job.state {
+            State::Done | State::Cancelled if record.state != job.state => {
+                return Err(("settled-changes", told("had ended")));
+            }
+            State::Failed if record.state != State::Failed && job.retries == 0 => {
+                return Err(("settled-changes", told("had failed and nobody asked again")));
+            }
+            State::Queued
+            | State::Sending
+            | State::RetryWait
+            | State::Done
+            | State::Failed
+            | State::Cancelled => {}
+        }
+        if record.attempt < job.attempt {
+            // A claim that was given back before anything was sent never was.
+            let is_unsent = job
+                .claims
+                .remove(&job.attempt)
+                .is_some_and(|claim| !claim.is_sent);
+            if !is_unsent || record.attempt + 1 != job.attempt {
+                return Err(("attempts", told("forgets attempts")));
+            }
+            self.pacing
+                .given_back(job.card.budget.as_str(), u64::from(job.card.cost));
+        }
+        let is_claim = record.attempt > job.attempt;
+        if is_claim && job.state.is_settled() && !matches!(job.state, State::Failed) {
+            return Err(("settled-changes", told("was sent after its end")));
+        }
+        if is_claim {
+            job.claims.insert(
+                record.attempt,
+                Claim {
+                    epoch,
+                    is_sent: false,
+                },
+            );
+        }
+        job.state = record.state;
+        job.attempt = record.attempt;
+        if let Some(key) = &job.card.key {
+            let line = self
+                .unsettled_of_key
+                .entry(key.as_str().to_owned())
+                .or_default();
+            match record.state.is_settled() {
+                true => line.remove(&seq),
+                false => line.insert(seq),
+            };
+        }
+        Ok(is_claim && record.state == State::Sending)
+    }
+
+    fn drop_batch(&mut self, batch: u64) -> Result<(), Broken> {
+        for (seq, name) in &self.names {
+            let Some(job) = self.jobs.get_mut(name).filter(|_| seq.batch().0 == batch) else {
+                continue;
+            };
+            if !job.state.is_settled() {
+                return Err(("lost", format!("{name} is removed while {:?}", job.state)));
+            }
+            job.is_dropped = true;
+        }
+        Ok(())
+    }
+
+    /// A claimed job is the first of its key, and the only one on its way.
+    fn check_order(&self, seq: Seq) -> Result<(), Broken> {
+        let key = self
+            .names
+            .get(&seq)
+            .and_then(|name| self.jobs.get(name))
+            .and_then(|job| job.card.key.as_ref());
+        let Some(line) = key.and_then(|key| self.unsettled_of_key.get(key.as_str())) else {
+            return Ok(());
+        };
+        let name = |seq: &Seq| self.names.get(seq).map_or("?", String::as_str).to_owned();
+        if let Some(first) = line.first().filter(|first| **first < seq) {
+            return Err((
+                "order",
+                format!("{} is sent before {}", name(&seq), name(first)),
+            ));
+        }
+        let other = line.iter().find(|other| {
+            **other != seq
+                && self
+                    .job(&name(other))
+                    .is_some_and(|job| job.state == State::Sending)
+        });
+        match other {
+            Some(other) => Err((
+                "order",
+                format!("{} is sent while {} is on its way", name(&seq), name(other)),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes a request that a host of `epoch` sends.
+    ///
+    /// # Errors
+    /// When its claim is not durable, or it was sent before.
+    pub(crate) fn sent(&mut self, seq: Seq, attempt: u32, epoch: u64) -> Result<Entry, Broken> {
+        let Some(job) = self
+            .names
+            .get(&seq)
+            .and_then(|name| self.jobs.get_mut(name))
+        else {
+            return Err(("unclaimed", format!("{seq:?} is sent and not stored")));
+        };
+        let name = &job.card.id;
+        match job.claims.get_mut(&attempt) {
+            Some(claim) if claim.epoch == epoch && !claim.is_sent => {
+                claim.is_sent = true;
+                Ok(job.clone())
+            }
+            Some(claim) => Err((
+                "unclaimed",
+                format!("{name}/{attempt} is sent by {epoch}, its claim is {claim:?}"),
+            )),
+            None => Err((
+                "unclaimed",
+                format!("{name}/{attempt} is sent before its claim is durable"),
+            )),
+        }
+    }
+
+    /// Judges how often a job may have taken effect.
+    ///
+    /// # Errors
+    /// When it took effect more often, or not at all though it is said to be done.
+    pub(crate) fn judge_effects(&self, name: &str, times: u32, method: &str) -> Result<(), Broken> {
+        let Some(job) = self.jobs.get(name) else {
+            return Err(("effects", format!("{name} took effect and is not stored")));
+        };
+        let may_repeat = job.card.repeat == Repeat::Always;
+        if !may_repeat && times > 1 + job.forced {
+            return Err(("effects", format!("{name} took effect {times} times")));
+        }
+        if job.state == State::Done && times == 0 && method != "GET" {
+            return Err(("effects", format!("{name} is done and took no effect")));
+        }
+        Ok(())
+    }
+}
+
+/// Changes that move no job.
+fn ignored(change: &Change) {
+    debug_assert!(
+        matches!(
+            change,
+            Change::PutGroup { .. } | Change::ForgetIds { .. } | Change::DropGroup { .. }
+        ),
+        "a change that this model does not know: {change:?}"
+    );
+}

@@ -1,0 +1,227 @@
+//! What kinds of trouble a run has, and the world that it has it in.
+
+use crate::draw::Draw;
+
+/// A mix of transitions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Profile {
+    /// People work, nothing breaks.
+    Calm,
+    /// Servers refuse, fail and swallow requests.
+    Storm,
+    /// The machine sleeps, its clock is set, hosts freeze.
+    Suspend,
+    /// Hosts die at any instant, or go on after another one has taken over.
+    Crash,
+    /// A tab sends whatever it likes.
+    Hostile,
+    /// The disk is slow, full or broken.
+    SlowDisk,
+    /// All of it.
+    Chaos,
+}
+
+impl Profile {
+    /// All profiles.
+    pub const ALL: [Self; 7] = [
+        Self::Calm,
+        Self::Storm,
+        Self::Suspend,
+        Self::Crash,
+        Self::Hostile,
+        Self::SlowDisk,
+        Self::Chaos,
+    ];
+
+    /// Returns the name used on the command line.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Calm => "calm",
+            Self::Storm => "storm",
+            Self::Suspend => "suspend",
+            Self::Crash => "crash",
+            Self::Hostile => "hostile",
+            Self::SlowDisk => "slow-disk",
+            Self::Chaos => "chaos",
+        }
+    }
+
+    /// Parses the name used on the command line.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|profile| profile.as_str() == name)
+    }
+
+    /// The streams of draws of two profiles differ.
+    pub(crate) const fn stream(self) -> u64 {
+        self as u64
+    }
+}
+
+/// How long requests are on their way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Latency {
+    /// Steady, and about as long one way as the other: what the limiter learns of it holds.
+    Steady(u64),
+    /// Any split between the ways, and every second request is as good as instant, so that nothing can be learned.
+    Wild(u64),
+    /// Long, then short from the given request on.
+    Falls {
+        from: u64,
+        long_ms: u64,
+        short_ms: u64,
+    },
+}
+
+/// How a rule counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// In any window.
+    Window,
+    /// A bucket that refills.
+    Bucket,
+}
+
+/// One rule, as the app declares it and the server keeps it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rule {
+    pub(crate) limit: u64,
+    pub(crate) window_ms: u64,
+    pub(crate) kind: Kind,
+}
+
+/// One API.
+#[derive(Clone, Debug)]
+pub(crate) struct Api {
+    /// The budget's name; none when nobody declares it.
+    pub(crate) budget: Option<&'static str>,
+    pub(crate) origin: &'static str,
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) max_in_flight: Option<u64>,
+    /// How long it honours idempotency keys, if it does.
+    pub(crate) key_ttl_ms: Option<u64>,
+    pub(crate) latency: Latency,
+    /// How far the server's wall clock is ahead of true time.
+    pub(crate) clock_ahead_ms: i64,
+}
+
+/// The world of one run.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) tabs: usize,
+    pub(crate) apis: Vec<Api>,
+    pub(crate) disk_ms: (u64, u64),
+    pub(crate) port_ms: u64,
+    /// Messages in a thousand that come twice.
+    pub(crate) twice_permille: u64,
+    pub(crate) mono_stops_asleep: bool,
+    pub(crate) max_jobs: u32,
+    /// A clock set forward makes earlier spends look older than they are, and a new owner knows nothing else of them:
+    /// worlds have this or new owners.
+    pub(crate) clock_jumps: bool,
+    pub(crate) transitions: u64,
+    pub(crate) horizon_ms: u64,
+}
+
+const fn window(limit: u64, window_ms: u64) -> Rule {
+    Rule {
+        limit,
+        window_ms,
+        kind: Kind::Window,
+    }
+}
+
+const RULES: [&[Rule]; 9] = [
+    &[window(10, 1_000)],
+    &[window(3, 1_000)],
+    &[window(50, 1_000)],
+    &[window(5, 5_000)],
+    &[window(20, 10_000)],
+    &[window(1, 500)],
+    &[window(10, 1_000), window(20, 5_000)],
+    &[],
+    &[Rule {
+        limit: 5,
+        window_ms: 1_000,
+        kind: Kind::Bucket,
+    }],
+];
+
+/// How long a server honours keys in worlds in which that matters: shorter than a sleep.
+const SHORT_TTL_MS: u64 = 600_000;
+const DAY_MS: u64 = 86_400_000;
+
+impl Settings {
+    /// Draws the world of a seed.
+    pub(crate) fn draw(seed: u64, profile: Profile) -> Self {
+        let mut draw = Draw::new(seed, profile.stream() + 100);
+        let disk_ms = match profile {
+            Profile::SlowDisk => (1, draw.pick(&[5, 100, 450])),
+            Profile::Calm
+            | Profile::Storm
+            | Profile::Suspend
+            | Profile::Crash
+            | Profile::Hostile
+            | Profile::Chaos => (0, draw.pick(&[0, 3, 20])),
+        };
+        Self {
+            tabs: draw.pick(&[1, 2, 2, 3]),
+            apis: vec![
+                declared("api", "https://api.test", &mut draw),
+                declared("crm", "https://crm.test", &mut draw),
+                undeclared(&mut draw),
+            ],
+            disk_ms,
+            port_ms: draw.pick(&[0, 2, 30]),
+            twice_permille: draw.pick(&[0, 0, 20]),
+            mono_stops_asleep: draw.chance(700),
+            max_jobs: draw.pick(&[100_000, 100_000, 40]),
+            clock_jumps: profile == Profile::Suspend && draw.chance(500),
+            transitions: draw.between(10, 70),
+            horizon_ms: draw.between(2_000, 60_000),
+        }
+    }
+}
+
+fn declared(budget: &'static str, origin: &'static str, draw: &mut Draw) -> Api {
+    let rules = draw.pick(&RULES).to_vec();
+    let max_in_flight = match rules.is_empty() {
+        true => Some(draw.between(1, 4)),
+        false => draw.chance(400).then(|| draw.between(1, 6)),
+    };
+    Api {
+        budget: Some(budget),
+        origin,
+        rules,
+        max_in_flight,
+        key_ttl_ms: draw.chance(600).then(|| draw.pick(&[SHORT_TTL_MS, DAY_MS])),
+        latency: latency(draw),
+        clock_ahead_ms: draw.pick(&[0, 0, -180_000, 180_000]),
+    }
+}
+
+/// The API that nobody declares: paced by what is assumed of unknown ones.
+fn undeclared(draw: &mut Draw) -> Api {
+    Api {
+        budget: None,
+        origin: "https://other.test",
+        rules: vec![window(5, 1_000)],
+        max_in_flight: Some(2),
+        key_ttl_ms: None,
+        latency: latency(draw),
+        clock_ahead_ms: 0,
+    }
+}
+
+fn latency(draw: &mut Draw) -> Latency {
+    match draw.between(0, 4) {
+        0 | 1 => Latency::Wild(draw.pick(&[20, 300, 2_000])),
+        2 | 3 => Latency::Steady(draw.pick(&[4, 40, 200])),
+        _ => Latency::Falls {
+            from: draw.between(20, 60),
+            long_ms: 120,
+            short_ms: 8,
+        },
+    }
+}

@@ -1,0 +1,298 @@
+//! A server with limits, and the judge of whether it was ever asked for more.
+//!
+//! Counts with arithmetic of its own: nothing here knows how the scheduler counts. Closed windows: an arrival that is
+//! exactly one window old still counts. Every arrival counts, refused ones too. Buckets are judged by when attempts
+//! were claimed, because what is between the claim and the server is no matter of pacing.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, UNIX_EPOCH};
+
+use crate::clock::EPOCH_MS;
+use crate::draw::Draw;
+use crate::profile::{Api, Kind, Latency, Rule};
+use crate::transition::{Fault, Refusal};
+
+/// How long an answer that does not come keeps its first request running.
+const HANGING_MS: u64 = 5_000;
+
+/// A request as it reaches the server.
+#[derive(Clone, Debug)]
+pub(crate) struct Arrival<'a> {
+    pub(crate) at_ms: u64,
+    pub(crate) job: &'a str,
+    pub(crate) key: Option<&'a str>,
+    pub(crate) fault: Option<Fault>,
+}
+
+/// What the server sends back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Reply {
+    /// An answer.
+    Status(u16, Vec<(String, String)>),
+    /// A broken connection.
+    Broken,
+    /// Nothing at all.
+    Silence,
+}
+
+#[derive(Debug)]
+struct Seen {
+    first_at_ms: u64,
+    running_until_ms: u64,
+}
+
+/// One server.
+#[derive(Debug)]
+pub(crate) struct Upstream {
+    api: Api,
+    windows: Vec<(Rule, VecDeque<(u64, u64)>)>,
+    buckets: Vec<(Rule, BTreeMap<u64, u64>)>,
+    /// Units that were claimed and certainly never left.
+    given_back: u64,
+    faults: VecDeque<Fault>,
+    seen: BTreeMap<String, Seen>,
+    applied: BTreeMap<String, u32>,
+    requests: u64,
+    draw: Draw,
+}
+
+impl Upstream {
+    /// Makes a server that nobody has asked yet.
+    pub(crate) fn new(api: Api, seed: u64, stream: u64) -> Self {
+        let of = |kind: Kind| {
+            api.rules
+                .iter()
+                .copied()
+                .filter(move |rule| rule.kind == kind)
+        };
+        Self {
+            windows: of(Kind::Window)
+                .map(|rule| (rule, VecDeque::new()))
+                .collect(),
+            buckets: of(Kind::Bucket)
+                .map(|rule| (rule, BTreeMap::new()))
+                .collect(),
+            given_back: 0,
+            faults: VecDeque::new(),
+            seen: BTreeMap::new(),
+            applied: BTreeMap::new(),
+            requests: 0,
+            draw: Draw::new(seed, stream),
+            api,
+        }
+    }
+
+    /// The next requests get this fault.
+    pub(crate) fn plan_fault(&mut self, fault: Fault, times: u64) {
+        self.faults.extend((0..times).map(|_| fault));
+    }
+
+    /// Takes all faults back.
+    pub(crate) fn heal(&mut self) {
+        self.faults.clear();
+    }
+
+    /// Returns the fault of the next request.
+    pub(crate) fn next_fault(&mut self) -> Option<Fault> {
+        self.faults.pop_front()
+    }
+
+    /// Draws how long the next request takes, each way.
+    pub(crate) fn next_latency(&mut self) -> (u64, u64) {
+        self.requests += 1;
+        match self.api.latency {
+            Latency::Steady(base_ms) => {
+                let total = self.draw.between(base_ms, base_ms + base_ms / 2);
+                let out = total * self.draw.between(40, 60) / 100;
+                (out, total - out)
+            }
+            Latency::Wild(_) if self.requests.is_multiple_of(2) => {
+                let total = self.draw.between(0, 1);
+                let out = self.draw.between(0, total);
+                (out, total - out)
+            }
+            Latency::Wild(most_ms) => {
+                let total = self.draw.between(0, most_ms);
+                let out = self.draw.between(0, total);
+                (out, total - out)
+            }
+            Latency::Falls {
+                from,
+                long_ms,
+                short_ms,
+            } => {
+                let total = if self.requests < from {
+                    long_ms
+                } else {
+                    short_ms
+                };
+                (total / 2, total - total / 2)
+            }
+        }
+    }
+
+    /// A claimed request never left.
+    pub(crate) fn give_back(&mut self, cost: u64) {
+        self.given_back += cost;
+    }
+
+    /// Returns what it is the server of.
+    pub(crate) const fn api(&self) -> &Api {
+        &self.api
+    }
+
+    /// Returns how often a job took effect.
+    pub(crate) fn times_applied(&self, job: &str) -> u32 {
+        self.applied.get(job).copied().unwrap_or(0)
+    }
+
+    /// Judges a claim against the buckets.
+    ///
+    /// # Errors
+    /// When more was claimed between two instants than a bucket holds and refills.
+    pub(crate) fn judge_claim(&mut self, at_ms: u64, cost: u64) -> Result<(), String> {
+        for (rule, claims) in &mut self.buckets {
+            *claims.entry(at_ms).or_default() += cost;
+            let starts: Vec<u64> = claims.range(..=at_ms).map(|(start, _)| *start).collect();
+            for start in starts {
+                let mut spent = 0;
+                for (end, cost) in claims.range(start..) {
+                    spent += cost;
+                    let refilled = (end - start + 1) * rule.limit / rule.window_ms;
+                    let allowed = rule.limit + refilled + 1 + self.given_back;
+                    if *end >= at_ms && spent > allowed {
+                        return Err(format!(
+                            "{}: {spent} claimed from {start} to {end}, a bucket of {} per {} ms allows {allowed}",
+                            self.api.origin, rule.limit, rule.window_ms
+                        ));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts an arrival.
+    ///
+    /// # Errors
+    /// When it is more than a window allows.
+    pub(crate) fn judge_arrival(&mut self, at_ms: u64, cost: u64) -> Result<(), String> {
+        for (rule, inside) in &mut self.windows {
+            while inside
+                .front()
+                .is_some_and(|(then, _)| at_ms - then > rule.window_ms)
+            {
+                inside.pop_front();
+            }
+            inside.push_back((at_ms, cost));
+            let seen: u64 = inside.iter().map(|(_, cost)| cost).sum();
+            if seen > rule.limit {
+                return Err(format!(
+                    "{}: {seen} in the window that ends at {at_ms}, the limit is {} per {} ms",
+                    self.api.origin, rule.limit, rule.window_ms
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Carries out a request, and says what goes back.
+    pub(crate) fn carry_out(&mut self, arrival: &Arrival<'_>) -> Reply {
+        if let Some(Fault::Refuses(refusal)) = arrival.fault {
+            return self.refuse(refusal, arrival.at_ms);
+        }
+        if let Some(replay) = self.replay(arrival) {
+            return replay;
+        }
+        match arrival.fault {
+            Some(Fault::Refuses(_) | Fault::Unreachable | Fault::NeverLeaves) => Reply::Broken,
+            Some(Fault::Fails(status, is_applied)) => {
+                self.apply_if(is_applied, arrival, 0);
+                Reply::Status(status, Vec::new())
+            }
+            Some(Fault::Rejects(status)) => Reply::Status(status, Vec::new()),
+            Some(Fault::Breaks(is_applied)) => {
+                self.apply_if(is_applied, arrival, 0);
+                Reply::Broken
+            }
+            Some(Fault::Hangs(is_applied)) => {
+                self.apply_if(is_applied, arrival, HANGING_MS);
+                Reply::Silence
+            }
+            None => {
+                self.apply_if(true, arrival, 0);
+                Reply::Status(200, Vec::new())
+            }
+        }
+    }
+
+    /// The answer to a key that was seen before.
+    fn replay(&mut self, arrival: &Arrival<'_>) -> Option<Reply> {
+        let ttl_ms = self.api.key_ttl_ms?;
+        let seen = self.seen.get(arrival.key?)?;
+        if arrival.at_ms - seen.first_at_ms > ttl_ms {
+            return None;
+        }
+        let status = if arrival.at_ms < seen.running_until_ms {
+            409
+        } else {
+            200
+        };
+        // What breaks, breaks on a repeat too.
+        Some(match arrival.fault {
+            Some(Fault::Breaks(_)) => Reply::Broken,
+            Some(Fault::Hangs(_)) => Reply::Silence,
+            Some(Fault::Fails(status, _)) => Reply::Status(status, Vec::new()),
+            Some(
+                Fault::Refuses(_) | Fault::Rejects(_) | Fault::Unreachable | Fault::NeverLeaves,
+            )
+            | None => Reply::Status(status, Vec::new()),
+        })
+    }
+
+    fn apply_if(&mut self, is_applied: bool, arrival: &Arrival<'_>, takes_ms: u64) {
+        if !is_applied {
+            return;
+        }
+        *self.applied.entry(arrival.job.to_owned()).or_default() += 1;
+        if self.api.key_ttl_ms.is_some()
+            && let Some(key) = arrival.key
+        {
+            let running_until_ms = arrival.at_ms + takes_ms;
+            self.seen.insert(
+                key.to_owned(),
+                Seen {
+                    first_at_ms: arrival.at_ms,
+                    running_until_ms,
+                },
+            );
+        }
+    }
+
+    fn refuse(&self, refusal: Refusal, at_ms: u64) -> Reply {
+        let wall_ms = (EPOCH_MS + at_ms).saturating_add_signed(self.api.clock_ahead_ms);
+        let date = |ahead_s: u64| {
+            httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(wall_ms / 1_000 + ahead_s))
+        };
+        let after = |value: String| vec![("Retry-After".to_owned(), value)];
+        let dated = |value: String| {
+            vec![
+                ("date".to_owned(), date(0)),
+                ("retry-after".to_owned(), value),
+            ]
+        };
+        match refusal {
+            Refusal::Seconds(seconds) => Reply::Status(429, after(seconds.to_string())),
+            Refusal::Decimal => Reply::Status(429, after("1.25".to_owned())),
+            Refusal::Busy(seconds) => Reply::Status(503, after(seconds.to_string())),
+            Refusal::Date(seconds) => Reply::Status(429, dated(date(seconds))),
+            Refusal::PastDate => {
+                Reply::Status(429, after("Wed, 21 Oct 2015 07:28:00 GMT".to_owned()))
+            }
+            Refusal::Silent => Reply::Status(429, Vec::new()),
+            Refusal::Zero => Reply::Status(429, after("0".to_owned())),
+            Refusal::Garbage => Reply::Status(429, after("soon, -1e3".to_owned())),
+            Refusal::TooEarly => Reply::Status(425, Vec::new()),
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! The lives of hosts: they start, are driven, die at any instant, or go on after another one has taken over.
+
+use std::collections::BTreeMap;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use paceline_core::io::Network;
+use paceline_core::scheduler::Bounds;
+use paceline_core::time::{Mono, Now};
+use paceline_host::{Host, HostConfig, HostInput, HostOutput};
+use paceline_store::{Store, StoreError};
+
+use super::World;
+use super::disk::Op;
+use crate::events::Event;
+use crate::message::Body;
+
+/// How long a lock takes from one host to the next.
+const HANDOVER_MS: u64 = 50;
+/// Outputs of one turn that need no reason.
+const FEW_OUTPUTS: usize = 200;
+
+/// One host.
+#[derive(Debug)]
+pub(crate) struct Life {
+    host: Host<Body>,
+    pub(super) epoch: u64,
+    origin_ms: u64,
+    pub(super) is_dead: bool,
+    pub(super) is_stopped: bool,
+    pub(super) ops: BTreeMap<u64, Op>,
+    pub(super) next_op: u64,
+    armed: u64,
+    armed_at: Option<Mono>,
+    /// How many outputs it will carry out before it dies.
+    pub(super) outputs_left: Option<u32>,
+}
+
+impl Life {
+    /// Tells whether it takes inputs.
+    pub(super) const fn is_running(&self) -> bool {
+        !self.is_dead && !self.is_stopped
+    }
+
+    /// Tells whether its timer is still the one that was set as the `armed`th.
+    pub(super) const fn is_armed(&self, armed: u64) -> bool {
+        self.armed == armed && self.is_running()
+    }
+
+    /// Returns when it wants to be woken.
+    pub(super) fn timeout(&self) -> Option<(Mono, &'static str)> {
+        self.host.poll_timeout()
+    }
+
+    /// All of its memory, to be looked at when it should hold nothing.
+    pub(super) fn memory(&self) -> String {
+        format!("{:?}", self.host)
+    }
+}
+
+impl World {
+    /// Plans the start of the next owner.
+    pub(super) fn plan_start(&mut self, after_ms: u64) {
+        if !self.is_start_planned {
+            self.is_start_planned = true;
+            self.events.push(self.now_ms + after_ms, Event::HostStarts);
+        }
+    }
+
+    /// Opens the store for a new owner; one before it may still run and not know.
+    pub(super) fn start_host(&mut self) {
+        self.is_start_planned = false;
+        let origin_ms = self.draws.hosts.between(0, 90_000);
+        let seed = self.draws.hosts.bits();
+        let now = self.clocks.read(self.now_ms, origin_ms);
+        let opened = match at_once(self.store.open(now.wall)) {
+            Some(Ok(opened)) => opened,
+            Some(Err(_)) | None => return self.fail("store", "the store does not open".to_owned()),
+        };
+        let (life, epoch) = (self.lives.len(), opened.epoch.0);
+        self.trace.note(
+            self.now_ms,
+            format_args!("host {life} starts, epoch {epoch}, {now:?}"),
+        );
+        let config = HostConfig {
+            kind: "shared-worker".to_owned(),
+            instance: format!("life-{life}"),
+            version: "0".to_owned(),
+            durable: true,
+            seed,
+            bounds: Bounds {
+                max_jobs: self.settings.max_jobs,
+                ..Bounds::default()
+            },
+        };
+        self.model.pacing.owner_starts(epoch, self.now_ms);
+        let host = Host::new(config, opened, now);
+        self.lives.push(Life {
+            host,
+            epoch,
+            origin_ms,
+            is_dead: false,
+            is_stopped: false,
+            ops: BTreeMap::new(),
+            next_op: 0,
+            armed: 0,
+            armed_at: None,
+            outputs_left: None,
+        });
+        self.owner = Some(life);
+        self.drain(life);
+        if self.is_offline {
+            self.feed(life, HostInput::Network(Network::Offline));
+        }
+        for tab in 0..self.tabs.len() {
+            let delay_ms = self.draws.ports.between(0, self.settings.port_ms * 10);
+            self.events
+                .push(self.now_ms + delay_ms, Event::Meets { tab, life });
+        }
+    }
+
+    /// Ends a host: what it has not written is gone, what it has sent is on its way.
+    pub(super) fn kill(&mut self, life: usize) {
+        self.trace
+            .note(self.now_ms, format_args!("host {life} dies"));
+        self.lives[life].is_dead = true;
+        self.lives[life].ops.clear();
+        if self.owner == Some(life) {
+            self.owner = None;
+        }
+    }
+
+    /// Ends the owner, and lets the next one start.
+    pub(super) fn crash(&mut self, after_ms: u64) {
+        if let Some(life) = self.owner {
+            self.kill(life);
+            self.plan_start(after_ms);
+        }
+    }
+
+    /// Gives a host an input, and carries out what comes of it.
+    pub(super) fn feed(&mut self, life: usize, input: HostInput<Body>) {
+        if !self.lives[life].is_running() {
+            return;
+        }
+        let now = self.now_of(life);
+        self.lives[life].host.handle(input, now);
+        self.drain(life);
+    }
+
+    /// Reads the clocks as a host does.
+    pub(super) const fn now_of(&self, life: usize) -> Now {
+        self.clocks
+            .read(self.now_ms, self.lives.as_slice()[life].origin_ms)
+    }
+
+    fn drain(&mut self, life: usize) {
+        let mut outputs = 0;
+        while !self.lives[life].is_dead
+            && let Some(output) = self.lives[life].host.poll_output()
+        {
+            if self.lives[life].outputs_left == Some(0) {
+                self.crash_amid(life);
+                return;
+            }
+            outputs += 1;
+            if let Some(left) = &mut self.lives[life].outputs_left {
+                *left -= 1;
+            }
+            self.perform(life, output);
+        }
+        let most = FEW_OUTPUTS + 4 * self.names_known() * self.ports.len().max(1);
+        if outputs > most {
+            self.fail("bounds", format!("{outputs} outputs of one turn"));
+        }
+        self.arm(life);
+    }
+
+    fn names_known(&self) -> usize {
+        usize::try_from(self.names).unwrap_or(usize::MAX / 8)
+    }
+
+    fn crash_amid(&mut self, life: usize) {
+        let is_owner = self.owner == Some(life);
+        self.kill(life);
+        if is_owner {
+            self.plan_start(HANDOVER_MS);
+        }
+    }
+
+    fn perform(&mut self, life: usize, output: HostOutput<Body>) {
+        if self.lives[life].is_stopped {
+            return self.fail(
+                "epoch",
+                format!("host {life} acts after its end: {output:?}"),
+            );
+        }
+        match output {
+            HostOutput::Post {
+                tab,
+                stamp,
+                message,
+                response,
+                requests: _,
+            } => {
+                self.post_to_tab(life, tab, &stamp, &message, response);
+            }
+            HostOutput::Store(transaction) => self.begin_op(life, Op::Store(transaction)),
+            HostOutput::Read(batches) => self.begin_op(life, Op::Read(batches)),
+            HostOutput::Send {
+                seq,
+                attempt,
+                request,
+                headers,
+                timeout_ms,
+            } => {
+                self.send(
+                    life,
+                    (seq, attempt),
+                    &request,
+                    &headers,
+                    u64::from(timeout_ms),
+                );
+            }
+            HostOutput::Stop(error) => self.stop(life, &error),
+        }
+    }
+
+    fn stop(&mut self, life: usize, error: &StoreError) {
+        self.trace
+            .note(self.now_ms, format_args!("host {life} stops: {error}"));
+        self.lives[life].is_stopped = true;
+        if self.owner == Some(life) {
+            self.owner = None;
+            self.plan_start(HANDOVER_MS);
+        }
+    }
+
+    /// Sets a host's one timer.
+    fn arm(&mut self, life: usize) {
+        let now = self.now_of(life);
+        let running = &mut self.lives[life];
+        let due = running
+            .host
+            .poll_timeout()
+            .map(|(at, _)| at)
+            .filter(|_| !running.is_dead);
+        if due == running.armed_at && due.is_none_or(|at| at > now.mono) {
+            return;
+        }
+        running.armed += 1;
+        running.armed_at = due;
+        if let Some(due) = due {
+            let at_ms = self.now_ms + due.since(now.mono).max(1);
+            self.events.push(
+                at_ms,
+                Event::Wakes {
+                    life,
+                    armed: running.armed,
+                },
+            );
+        }
+    }
+
+    /// A timer fires.
+    pub(super) fn wake(&mut self, life: usize) {
+        self.lives[life].armed_at = None;
+        self.trace
+            .note(self.now_ms, format_args!("host {life} wakes"));
+        self.feed(life, HostInput::Wake);
+    }
+
+    /// There is a network again.
+    pub(super) fn online(&mut self) {
+        self.is_offline = false;
+        if let Some(life) = self.owner {
+            self.feed(life, HostInput::Network(Network::Online));
+        }
+    }
+}
+
+/// Runs a future that does not wait.
+pub(super) fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => Some(output),
+        Poll::Pending => None,
+    }
+}

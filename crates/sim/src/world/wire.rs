@@ -1,0 +1,310 @@
+//! Requests on their way: to the server, through its judgement, and back.
+
+use paceline_core::ids::Seq;
+use paceline_core::io::NoAnswer;
+use paceline_host::HostInput;
+use serde_json::json;
+
+use super::World;
+use crate::events::Event;
+use crate::message::Body;
+use crate::model::Entry;
+use crate::transition::{Fault, Refusal};
+use crate::upstream::{Arrival, Reply};
+
+/// How long it takes to find out that there is no connection.
+const UNREACHABLE_MS: u64 = 30;
+
+/// One request.
+#[derive(Clone, Debug)]
+pub(crate) struct Flight {
+    life: usize,
+    seq: Seq,
+    attempt: u32,
+    api: usize,
+    job: String,
+    method: String,
+    key: Option<String>,
+    cost: u64,
+    fault: Option<Fault>,
+    back_ms: u64,
+    end: Option<End>,
+    /// Whether nothing more will come of it.
+    pub(super) is_over: bool,
+}
+
+impl Flight {
+    /// Tells whether a host waits for it.
+    pub(super) const fn is_of(&self, life: usize) -> bool {
+        self.life == life && !self.is_over
+    }
+}
+
+/// What its host will learn.
+#[derive(Clone, Debug)]
+enum End {
+    Answer(u16, Vec<(String, String)>),
+    None(NoAnswer),
+}
+
+impl World {
+    /// A host sends a request.
+    pub(super) fn send(
+        &mut self,
+        life: usize,
+        (seq, attempt): (Seq, u32),
+        request: &Body,
+        headers: &[(String, String)],
+        timeout_ms: u64,
+    ) {
+        let sent = self.model.sent(seq, attempt, self.lives[life].epoch);
+        let Some(entry) = self.judge(sent) else {
+            return;
+        };
+        let url = request["url"].as_str().unwrap_or_default();
+        let Some(api) = self
+            .settings
+            .apis
+            .iter()
+            .position(|api| url.starts_with(api.origin))
+        else {
+            return self.fail("request", format!("{} is sent to {url}", entry.card.id));
+        };
+        if request["id"] != json!(entry.card.id.as_str()) {
+            return self.fail(
+                "request",
+                format!("{} is sent with the request {request}", entry.card.id),
+            );
+        }
+        self.judge_live(life, &entry);
+        let flight = self.flights.len();
+        let fault = if self.is_offline {
+            Some(Fault::Unreachable)
+        } else {
+            self.servers[api].next_fault()
+        };
+        let (out_ms, back_ms) = self.servers[api].next_latency();
+        self.trace.note(
+            self.now_ms,
+            format_args!(
+                "host {life} sends {}/{attempt} {headers:?}, {out_ms} + {back_ms} ms, {fault:?}",
+                entry.card.id
+            ),
+        );
+        self.flights.push(Flight {
+            life,
+            seq,
+            attempt,
+            api,
+            job: entry.card.id.as_str().to_owned(),
+            method: request["method"].as_str().unwrap_or_default().to_owned(),
+            key: headers.first().map(|(_, key)| key.clone()),
+            cost: u64::from(entry.card.cost),
+            fault,
+            back_ms,
+            end: None,
+            is_over: false,
+        });
+        self.judge_concurrency(api);
+        self.launch(flight, out_ms, timeout_ms);
+    }
+
+    fn launch(&mut self, flight: usize, out_ms: u64, timeout_ms: u64) {
+        match self.flights[flight].fault {
+            Some(Fault::NeverLeaves) => {
+                let (api, cost) = (self.flights[flight].api, self.flights[flight].cost);
+                self.servers[api].give_back(cost);
+                self.plan_end(flight, 0, End::None(NoAnswer::NeverLeft));
+            }
+            Some(Fault::Unreachable) => {
+                self.plan_end(
+                    flight,
+                    UNREACHABLE_MS.min(timeout_ms),
+                    End::None(NoAnswer::Network),
+                );
+            }
+            Some(Fault::Hangs(_)) => {
+                let out_ms = self.draws.wire.between(0, timeout_ms.saturating_sub(1));
+                self.events
+                    .push(self.now_ms + out_ms, Event::Arrives { flight });
+            }
+            Some(Fault::Refuses(_) | Fault::Fails(..) | Fault::Rejects(_) | Fault::Breaks(_))
+            | None => {
+                self.events
+                    .push(self.now_ms + out_ms, Event::Arrives { flight });
+            }
+        }
+        self.events
+            .push(self.now_ms + timeout_ms, Event::TimesOut { flight });
+    }
+
+    fn plan_end(&mut self, flight: usize, after_ms: u64, end: End) {
+        self.flights[flight].end = Some(end);
+        self.events
+            .push(self.now_ms + after_ms, Event::Ends { flight });
+    }
+
+    /// One attempt of a job at a time, but for those of owners that are no more.
+    fn judge_live(&mut self, life: usize, entry: &Entry) {
+        let mut live = self
+            .flights
+            .iter()
+            .filter(|flight| flight.seq == entry.seq && !flight.is_over);
+        let is_double = live.any(|flight| flight.life == life);
+        if is_double {
+            self.fail(
+                "live-attempts",
+                format!("{} has two attempts on their way", entry.card.id),
+            );
+        }
+    }
+
+    fn judge_concurrency(&mut self, api: usize) {
+        let on_their_way = self
+            .flights
+            .iter()
+            .filter(|flight| flight.api == api && !flight.is_over)
+            .count();
+        let most = self.settings.apis[api]
+            .max_in_flight
+            .and_then(|most| usize::try_from(most).ok());
+        if most.is_some_and(|most| on_their_way > most) {
+            self.fail(
+                "in-flight",
+                format!(
+                    "{on_their_way} requests to {}",
+                    self.settings.apis[api].origin
+                ),
+            );
+        }
+    }
+
+    /// A request reaches its server, unless it was given up before.
+    pub(super) fn arrive_at_server(&mut self, flight: usize) {
+        let Flight {
+            api,
+            job,
+            method,
+            key,
+            cost,
+            fault,
+            back_ms,
+            is_over,
+            ..
+        } = self.flights[flight].clone();
+        if is_over {
+            return;
+        }
+        let server = &mut self.servers[api];
+        let counted = server.judge_arrival(self.now_ms, cost);
+        let arrival = Arrival {
+            at_ms: self.now_ms,
+            job: &job,
+            key: key.as_deref(),
+            fault,
+        };
+        let reply = server.carry_out(&arrival);
+        let times = server.times_applied(&job);
+        self.trace.note(
+            self.now_ms,
+            format_args!("{job} is counted: {reply:?}, applied {times} times"),
+        );
+        self.judge(counted.map_err(|text| ("limit", text)));
+        let effects = self.model.judge_effects(&job, times, &method);
+        self.judge(effects);
+        match reply {
+            Reply::Status(status, headers) => {
+                self.plan_end(flight, back_ms, End::Answer(status, headers))
+            }
+            Reply::Broken => self.plan_end(flight, back_ms, End::None(NoAnswer::Network)),
+            Reply::Silence => {}
+        }
+    }
+
+    /// What became of a request reaches its host, if that still lives.
+    pub(super) fn end_flight(&mut self, flight: usize) {
+        if self.flights[flight].is_over {
+            return;
+        }
+        self.flights[flight].is_over = true;
+        let Flight {
+            life,
+            seq,
+            attempt,
+            ref job,
+            ref end,
+            fault,
+            api,
+            ..
+        } = self.flights[flight];
+        self.trace.note(
+            self.now_ms,
+            format_args!("{job}/{attempt} of host {life} ends: {end:?}"),
+        );
+        let input = match end.clone() {
+            None => return,
+            Some(End::None(cause)) => HostInput::NoAnswer {
+                seq,
+                attempt,
+                cause,
+            },
+            Some(End::Answer(status, headers)) => HostInput::Answered {
+                seq,
+                attempt,
+                status,
+                headers,
+                text: (status >= 400).then(|| "no".to_owned()),
+                ended_at: self.now_of(life).mono,
+                response: json!({ "status": status }),
+            },
+        };
+        if let Some(Fault::Refuses(refusal)) = fault
+            && self.lives[life].is_running()
+        {
+            let (api, epoch) = (&self.settings.apis[api], self.lives[life].epoch);
+            self.model
+                .pacing
+                .refused(api, epoch, self.now_ms, asked_ms(refusal));
+        }
+        self.feed(life, input);
+    }
+
+    /// A request's time-out passes.
+    pub(super) fn time_out(&mut self, flight: usize) {
+        if self.flights[flight].is_over {
+            return;
+        }
+        self.flights[flight].is_over = true;
+        let Flight {
+            life,
+            seq,
+            attempt,
+            ref job,
+            ..
+        } = self.flights[flight];
+        self.trace.note(
+            self.now_ms,
+            format_args!("{job}/{attempt} of host {life} times out"),
+        );
+        self.feed(
+            life,
+            HostInput::NoAnswer {
+                seq,
+                attempt,
+                cause: NoAnswer::TimedOut,
+            },
+        );
+    }
+}
+
+/// How long a refusal asks to wait, where it can be read.
+const fn asked_ms(refusal: Refusal) -> Option<u64> {
+    match refusal {
+        Refusal::Seconds(seconds) | Refusal::Busy(seconds) | Refusal::Date(seconds) => {
+            Some(seconds * 1_000)
+        }
+        Refusal::Decimal => Some(1_250),
+        Refusal::Zero | Refusal::PastDate => Some(0),
+        Refusal::Silent | Refusal::Garbage | Refusal::TooEarly => None,
+    }
+}
