@@ -206,7 +206,7 @@ impl Budget {
         });
     }
 
-    /// Takes what an attempt of an earlier owner used.
+    /// Takes what an attempt of an earlier owner used; attempts come in the order of their starts.
     pub(crate) fn restore_spent(&mut self, cost: u32, start: Wall, end: Wall, now: Now) {
         for limiter in &mut self.limiters {
             limiter.restore(cost, start, end, now);
@@ -336,7 +336,7 @@ impl Budget {
     pub(crate) fn take(&mut self, ticket: Ticket, cost: u32, now: Now) {
         self.taken_until = self.taken_until.max(now.mono);
         for limiter in &mut self.limiters {
-            limiter.take(ticket, fitting(limiter, cost), now);
+            limiter.take(ticket, cost, now);
         }
         self.in_flight = self.in_flight.saturating_add(1);
         if let Some(ramp) = &mut self.ramp {
@@ -364,7 +364,7 @@ impl Budget {
     /// Notes an attempt whose request never left.
     pub(crate) fn never_left(&mut self, ticket: Ticket, cost: u32, now: Mono) {
         for limiter in &mut self.limiters {
-            limiter.give_back(ticket, fitting(limiter, cost), now);
+            limiter.give_back(ticket, cost, now);
         }
         self.in_flight = self.in_flight.saturating_sub(1);
     }
@@ -407,6 +407,11 @@ impl Budget {
         self.apply_rules(now);
     }
 
+    /// Notes a refusal that could be read; what hides for a while after it may be others.
+    pub(crate) const fn note_refusal(&mut self, now: Mono) {
+        self.refused_at = Some(now);
+    }
+
     /// Tells whether nothing may start, whatever the rules say.
     pub(crate) fn is_closed(&self) -> bool {
         self.pause.is_some() || !self.holds.is_empty()
@@ -434,7 +439,6 @@ impl Budget {
             self.latency.forget();
             self.adapt(self.factor_permille / 2, now.mono);
         }
-        self.refused_at = Some(now.mono);
         let guess_ms = self.guess_ms();
         let wait_ms = asked_ms.map_or(guess_ms, |asked| asked.max(MIN_PAUSE_MS));
         let jitter_ms = match self.pause {
@@ -615,7 +619,8 @@ impl Budget {
     }
 }
 
-/// What a limiter is asked for: a cost above a limit that was lowered meanwhile takes all of it, and goes alone.
+/// What a limiter is asked for: a cost above a limit that was lowered meanwhile needs all of it, and goes alone. It
+/// still takes its whole cost, because the server counts that.
 fn fitting(limiter: &Limiter, cost: u32) -> u32 {
     cost.min(limiter.rule().limit())
 }

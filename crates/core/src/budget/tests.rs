@@ -220,6 +220,23 @@ fn a_cost_above_a_lowered_limit_goes_alone() {
 }
 
 #[test]
+fn a_cost_above_a_lowered_limit_is_counted_whole() {
+    let rule = |text| LimitRule::parse(text, Algorithm::ArrivalLog).unwrap();
+    let config = |text| {
+        let id = BudgetId::parse("b").unwrap();
+        BudgetConfig::new(id, vec![rule(text)], None, 1_000, None).unwrap()
+    };
+    let mut budget = budget(&["2/s"], None);
+    budget.take(ticket(1), 5, now(0));
+    budget.answered(ticket(1), 10, at(10));
+
+    budget.configure(config("5/s"), at(10));
+
+    assert!(check(&mut budget, 1, at(10)).is_err());
+    assert!(check(&mut budget, 5, at(1_011)).is_ok());
+}
+
+#[test]
 fn what_follows_an_early_claim_is_judged_as_of_then() {
     let mut budget = budget(&["2/s"], None);
     for n in 0..2 {

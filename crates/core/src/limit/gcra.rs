@@ -13,12 +13,18 @@ pub struct Gcra {
     rule: LimitRule,
     /// The theoretical arrival time, times the limit.
     arrival: u64,
+    /// The last start of an earlier owner, and how far ahead of the pace the traffic was right after it.
+    replayed: Option<(Wall, u64)>,
 }
 
 impl Gcra {
     /// Makes a pace that nothing is ahead of.
     pub const fn new(rule: LimitRule) -> Self {
-        Self { rule, arrival: 0 }
+        Self {
+            rule,
+            arrival: 0,
+            replayed: None,
+        }
     }
 
     /// Tells whether `cost` fits now, or when.
@@ -45,13 +51,16 @@ impl Gcra {
         self.arrival = self.arrival.saturating_sub(self.worth(cost));
     }
 
-    /// Takes what an earlier owner used at `start`, less what has passed since.
+    /// Takes what an earlier owner used at `start`, in the order of starts: one passage of time serves all of them.
     pub fn restore(&mut self, cost: u32, start: Wall, now: Now) {
-        let age = now.wall.since(start).saturating_sub(GRAIN_MS);
-        let left = self
-            .worth(cost)
-            .saturating_sub(age.saturating_mul(self.limit()));
-        self.arrival = self.from(now.mono).saturating_add(left);
+        let passed = |millis: u64| millis.saturating_mul(self.limit());
+        let (last, ahead) = self.replayed.unwrap_or((start, 0));
+        let ahead = ahead
+            .saturating_sub(passed(start.since(last)))
+            .saturating_add(self.worth(cost));
+        if now.wall.since(start) <= self.rule.window_ms().saturating_add(GRAIN_MS) {
+            self.take(cost, now.mono);
+        }
     }
 
     /// Makes the burst used up, so that the next starts come evenly.
@@ -76,9 +85,10 @@ impl Gcra {
 
     /// Takes over a changed rule and keeps the units that were consumed.
     pub fn configure(&mut self, rule: LimitRule, now: Mono) {
-        let consumed = self.rule.limit().saturating_sub(self.free(now));
+        let ahead = self.from(now) - now.as_millis().saturating_mul(self.limit());
+        let consumed = ahead.div_ceil(self.rule.window_ms());
         *self = Self::new(rule);
-        self.take(consumed, now);
+        self.take(u32::try_from(consumed).unwrap_or(u32::MAX), now);
     }
 
     fn from(&self, now: Mono) -> u64 {

@@ -1,7 +1,8 @@
 //! The token bucket: a capacity that refills evenly.
 //!
 //! The level is kept as units times the window, so that the refill of one millisecond, `limit` such parts, is a whole
-//! number and no fraction is ever lost. A wait is rounded up to the millisecond at which the cost fits.
+//! number and no fraction is ever lost. A wait is rounded up to the millisecond at which the cost fits. A cost above
+//! what is there (the limit was lowered meanwhile) leaves a debt, which refills pay first.
 
 use super::{Admission, GRAIN_MS};
 use crate::config::LimitRule;
@@ -13,7 +14,11 @@ pub struct TokenBucket {
     rule: LimitRule,
     /// Units times the window.
     parts: u64,
+    /// Units times the window, taken and not yet paid.
+    owed: u64,
     refilled_at: Mono,
+    /// The last start of an earlier owner, and what was missing right after it.
+    replayed: Option<(Wall, u64)>,
 }
 
 impl TokenBucket {
@@ -22,7 +27,9 @@ impl TokenBucket {
         Self {
             rule,
             parts: Self::capacity(rule),
+            owed: 0,
             refilled_at: now,
+            replayed: None,
         }
     }
 
@@ -32,7 +39,8 @@ impl TokenBucket {
             return Admission::Never;
         }
         self.refill(now);
-        let missing = self.parts_of(cost).saturating_sub(self.parts);
+        let wanted = self.parts_of(cost).saturating_add(self.owed);
+        let missing = wanted.saturating_sub(self.parts);
         if missing == 0 {
             return Admission::Admit;
         }
@@ -42,26 +50,27 @@ impl TokenBucket {
     /// Takes `cost` units.
     pub fn take(&mut self, cost: u32, now: Mono) {
         self.refill(now);
-        self.parts = self.parts.saturating_sub(self.parts_of(cost));
+        let missing = self.missing().saturating_add(self.parts_of(cost));
+        self.set_missing(missing);
     }
 
     /// Gives `cost` units back.
     pub fn give_back(&mut self, cost: u32, now: Mono) {
         self.refill(now);
-        self.parts = self
-            .parts
-            .saturating_add(self.parts_of(cost))
-            .min(Self::capacity(self.rule));
+        let missing = self.missing().saturating_sub(self.parts_of(cost));
+        self.set_missing(missing);
     }
 
-    /// Takes what an earlier owner used at `start`, less what has been refilled since.
+    /// Takes what an earlier owner used at `start`, in the order of starts: one refill serves all of them together.
     pub fn restore(&mut self, cost: u32, start: Wall, now: Now) {
-        self.refill(now.mono);
-        let age = now.wall.since(start).saturating_sub(GRAIN_MS);
-        let refilled = age.saturating_mul(u64::from(self.rule.limit()));
-        self.parts = self
-            .parts
-            .saturating_sub(self.parts_of(cost).saturating_sub(refilled));
+        let (last, missing) = self.replayed.unwrap_or((start, 0));
+        let missing = missing
+            .saturating_sub(self.gained(start.since(last)))
+            .saturating_add(self.parts_of(cost));
+        self.replayed = Some((start, missing));
+        if now.wall.since(start) <= self.rule.window_ms().saturating_add(GRAIN_MS) {
+            self.parts = self.parts.saturating_sub(self.parts_of(cost));
+        }
     }
 
     /// Empties the bucket.
@@ -84,10 +93,10 @@ impl TokenBucket {
     /// Takes over a changed rule and keeps the units that were consumed.
     pub fn configure(&mut self, rule: LimitRule, now: Mono) {
         self.refill(now);
-        let consumed = Self::capacity(self.rule).saturating_sub(self.parts) / self.rule.window_ms();
+        let consumed = self.missing() / self.rule.window_ms();
         self.rule = rule;
-        let consumed = consumed.saturating_mul(rule.window_ms());
-        self.parts = Self::capacity(rule).saturating_sub(consumed);
+        self.replayed = None;
+        self.set_missing(consumed.saturating_mul(rule.window_ms()));
     }
 
     const fn capacity(rule: LimitRule) -> u64 {
@@ -98,14 +107,25 @@ impl TokenBucket {
         u64::from(cost).saturating_mul(self.rule.window_ms())
     }
 
+    fn gained(&self, millis: u64) -> u64 {
+        millis.saturating_mul(u64::from(self.rule.limit()))
+    }
+
+    fn missing(&self) -> u64 {
+        Self::capacity(self.rule)
+            .saturating_sub(self.parts)
+            .saturating_add(self.owed)
+    }
+
+    fn set_missing(&mut self, missing: u64) {
+        let capacity = Self::capacity(self.rule);
+        self.parts = capacity.saturating_sub(missing);
+        self.owed = missing.saturating_sub(capacity);
+    }
+
     fn refill(&mut self, now: Mono) {
-        let gained = now
-            .since(self.refilled_at)
-            .saturating_mul(u64::from(self.rule.limit()));
-        self.parts = self
-            .parts
-            .saturating_add(gained)
-            .min(Self::capacity(self.rule));
+        let gained = self.gained(now.since(self.refilled_at));
+        self.set_missing(self.missing().saturating_sub(gained));
         self.refilled_at = self.refilled_at.max(now);
     }
 }
@@ -160,6 +180,30 @@ mod tests {
         );
 
         assert_eq!(bucket.check(5, at(0)), Admission::Defer(at(5_000)));
+    }
+
+    #[test]
+    fn what_an_earlier_owner_used_is_refilled_once() {
+        let mut bucket = bucket(5, 5_000);
+        let now = Now::from_millis(0, 10_000);
+        for _ in 0..5 {
+            bucket.restore(1, Wall::from_millis(8_999), now);
+        }
+
+        assert_eq!(bucket.free(now.mono), 1);
+    }
+
+    #[test]
+    fn a_cost_above_a_lowered_limit_is_paid_in_full() {
+        let mut bucket = bucket(2, 2_000);
+        bucket.take(4, at(0));
+
+        assert_eq!(bucket.check(1, at(0)), Admission::Defer(at(3_000)));
+        bucket.configure(
+            LimitRule::new(4, 2_000, Algorithm::TokenBucket).unwrap(),
+            at(0),
+        );
+        assert_eq!(bucket.free(at(0)), 0);
     }
 
     #[test]

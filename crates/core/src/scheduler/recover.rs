@@ -55,11 +55,12 @@ impl Core {
             budget.restore(&record, now);
         }
         let mut jobs = Vec::new();
+        let mut spends = Vec::new();
         for (seq, job) in self.jobs.iter().filter(|(_, job)| job.card.budget == id) {
             let record = &job.record;
             for spent in record.earlier.iter().chain(&record.current) {
                 let end = end_at_latest(*spent, job.card.timeout_ms);
-                budget.restore_spent(job.card.cost, spent.started_at, end, now);
+                spends.push((spent.started_at, end, job.card.cost));
                 budget.restore_in_flight(end, now);
             }
             if job.is_waiting() {
@@ -67,7 +68,13 @@ impl Core {
                 jobs.push(*seq);
             }
         }
+        spends.sort_unstable();
+        for (start, end, cost) in spends {
+            budget.restore_spent(cost, start, end, now);
+        }
         self.budgets.insert(id, budget);
+        self.droppable.clear();
+        self.note_droppable();
         for seq in &jobs {
             if self.undecided.remove(seq) {
                 self.decide_now(*seq, now);
