@@ -42,7 +42,7 @@ pub enum Change {
     DropBatch {
         /// The batch.
         batch: BatchNo,
-        /// The names of its jobs, remembered so that a late re-send is recognised.
+        /// The names of its jobs that are done, remembered so that a late re-send is recognised.
         ids: Vec<JobId>,
         /// When it was dropped.
         at: Wall,

@@ -306,6 +306,17 @@ pub struct GroupRecord {
     pub settled_at: Option<Wall>,
 }
 
+impl GroupRecord {
+    /// Tells whether none of its jobs is unsettled.
+    pub const fn is_settled(&self) -> bool {
+        let settled = self
+            .done
+            .saturating_add(self.failed)
+            .saturating_add(self.cancelled);
+        settled == self.total
+    }
+}
+
 /// Who closed a budget, or the whole queue, by wish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

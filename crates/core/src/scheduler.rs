@@ -30,7 +30,7 @@ use crate::change::Change;
 use crate::config::BudgetConfig;
 use crate::ids::{BatchNo, BudgetId, CommitId, GroupId, JobId, OrderKey, Seq};
 use crate::io::{Cause, Effect, Event, Input, Reply};
-use crate::job::{Card, GroupRecord, HoldCause, Lane, Record, State};
+use crate::job::{Card, GroupRecord, HoldCause, Lane, Reason, Record, State};
 use crate::lane::Place;
 use crate::time::{Clock, Mono, Now, Passage, Wall};
 
@@ -83,6 +83,8 @@ struct Job {
     is_stored: bool,
     ready_at: Option<Mono>,
     expires_at: Option<Mono>,
+    /// Its outcome is decided and not stored yet.
+    is_settling: bool,
     claimed_at: Mono,
     dispatched_at: Mono,
 }
@@ -101,6 +103,8 @@ impl Job {
 #[derive(Debug, Default)]
 struct KeyLine {
     jobs: BTreeSet<Seq>,
+    /// The job that is on its way; a retried one may stand before it.
+    live: Option<Seq>,
     by_lane: [u32; 3],
 }
 
@@ -186,6 +190,10 @@ pub struct Core {
     lead_ms: u64,
     expiring: BTreeSet<(Mono, Seq)>,
     undecided: BTreeSet<Seq>,
+    /// Jobs that were cancelled before they were stored; they end as soon as they are.
+    unwanted: BTreeMap<Seq, Reason>,
+    /// Jobs by the state that they ended in, whose outcome is not stored yet.
+    settling: [u32; 6],
     undeclared: BTreeSet<Seq>,
     sending_by_lane: [u32; 3],
     holds: BTreeSet<HoldCause>,
@@ -224,6 +232,8 @@ impl Core {
             lead_ms: 0,
             expiring: BTreeSet::new(),
             undecided: BTreeSet::new(),
+            unwanted: BTreeMap::new(),
+            settling: [0; 6],
             undeclared: BTreeSet::new(),
             sending_by_lane: [0; 3],
             holds: BTreeSet::new(),
@@ -367,6 +377,7 @@ impl Core {
     }
 
     fn suspended(&mut self, now: Now) {
+        self.put_claims_back(now);
         for budget in self.budgets.values_mut() {
             budget.suspended(now);
         }

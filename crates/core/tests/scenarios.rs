@@ -964,3 +964,120 @@ fn a_claim_that_a_pause_overtakes_does_not_leave() {
     assert!(starts[6..].iter().all(|at| *at >= 6_040), "{starts:?}");
     assert_eq!(world.settled.len(), 20);
 }
+
+#[test]
+fn a_retried_job_does_not_run_beside_a_later_one_of_its_key() {
+    let mut world = World::new(&["10/1s"], None);
+    world.latency = Box::new(|| (100, 100));
+    world
+        .server
+        .scripts
+        .insert("a".into(), vec![Script::Status(400)]);
+    world.enqueue(vec![
+        card("a").key("k"),
+        card("b").key("k"),
+        card("c").key("k"),
+    ]);
+    world.run_until(250);
+    assert_eq!(world.in_flight, 1, "b is on its way");
+
+    let target = Target::Jobs(vec![job_id("a")]);
+    world.request(|request| Input::Retry {
+        request,
+        target,
+        force: Force::No,
+    });
+    world.max_in_flight = world.in_flight;
+    world.run(60_000);
+
+    assert_eq!(world.max_in_flight, 1);
+    assert_eq!(world.server.ids(), ["a", "b", "a", "c"]);
+}
+
+#[test]
+fn a_job_cancelled_before_it_is_stored_ends_cancelled_once_it_is() {
+    let mut world = World::new(&["10/1s"], None);
+    world.commit_ms = 50;
+    world.enqueue(vec![card("a").group("g")]);
+
+    let target = Target::Jobs(vec![job_id("a")]);
+    let request = world.request(|request| Input::Cancel {
+        request: Some(request),
+        target,
+        reason: Reason::Cancelled,
+    });
+    assert!(world.disk.records.is_empty());
+    world.run(60_000);
+
+    assert_eq!(
+        world.reply(request),
+        Some(&Reply::Cancelled {
+            cancelled: 1,
+            already_sent: 0
+        })
+    );
+    assert_eq!(state(&world, "a"), State::Cancelled);
+    assert!(world.server.arrivals.is_empty());
+}
+
+#[test]
+fn a_job_is_told_as_done_only_once_that_is_stored() {
+    let mut world = World::new(&["10/1s"], None);
+    world.enqueue(vec![card("a")]);
+    world.run_until(9);
+    world.commit_ms = 100;
+    world.run_until(20);
+
+    let again = world.enqueue(vec![card("a")]);
+    let snapshot = world.core.snapshot(world.clock());
+    world.run(60_000);
+
+    assert_eq!(snapshot.counts[State::Sending.index()], 1);
+    assert_eq!(snapshot.counts[State::Done.index()], 0);
+    assert!(matches!(world.reply(again), Some(Reply::Accepted { .. })));
+}
+
+#[test]
+fn one_broken_address_does_not_stall_its_budget() {
+    let mut world = World::new(&["10/1s"], None);
+    world
+        .server
+        .scripts
+        .insert("first".into(), vec![Script::RetryAfter(1_000)]);
+    world
+        .server
+        .scripts
+        .insert("broken".into(), vec![Script::Broken; 500]);
+    world.enqueue(vec![card("first"), card("broken")]);
+    world.enqueue(cards("j", 20));
+
+    world.run(900_000);
+
+    assert_eq!(reason(&world, "broken"), Some(Reason::RetriesExhausted));
+    assert!(
+        world.settled["j19"].2 < 200_000,
+        "{}",
+        world.settled["j19"].2
+    );
+}
+
+#[test]
+fn a_claim_does_not_leave_after_a_sleep() {
+    let mut world = World::new(&["2/1s"], None);
+    world.commit_ms = 20;
+    world.enqueue(cards("j", 4));
+    world.run_until(100);
+    world.commit_ms = 1;
+    world.run_until(1_039);
+    let sent = world.server.arrivals.len();
+
+    let slept = Now::from_millis(1_051, EPOCH + 3_600_000);
+    world.core.handle(Input::Wake, slept).unwrap();
+    let first = world.core.poll_effect();
+
+    assert_eq!(sent, 2);
+    assert!(
+        matches!(first, Some(paceline_core::io::Effect::Commit { .. })),
+        "{first:?}"
+    );
+}

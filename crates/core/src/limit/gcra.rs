@@ -53,14 +53,18 @@ impl Gcra {
 
     /// Takes what an earlier owner used at `start`, in the order of starts: one passage of time serves all of them.
     pub fn restore(&mut self, cost: u32, start: Wall, now: Now) {
-        let passed = |millis: u64| millis.saturating_mul(self.limit());
         let (last, ahead) = self.replayed.unwrap_or((start, 0));
         let ahead = ahead
-            .saturating_sub(passed(start.since(last)))
+            .saturating_sub(start.since(last).saturating_mul(self.limit()))
             .saturating_add(self.worth(cost));
-        if now.wall.since(start) <= self.rule.window_ms().saturating_add(GRAIN_MS) {
-            self.take(cost, now.mono);
-        }
+        self.replayed = Some((start, ahead));
+        let age = now.wall.since(start).saturating_sub(GRAIN_MS);
+        let left = ahead.saturating_sub(age.saturating_mul(self.limit()));
+        self.arrival = now
+            .mono
+            .as_millis()
+            .saturating_mul(self.limit())
+            .saturating_add(left);
     }
 
     /// Makes the burst used up, so that the next starts come evenly.

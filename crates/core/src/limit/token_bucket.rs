@@ -68,9 +68,9 @@ impl TokenBucket {
             .saturating_sub(self.gained(start.since(last)))
             .saturating_add(self.parts_of(cost));
         self.replayed = Some((start, missing));
-        if now.wall.since(start) <= self.rule.window_ms().saturating_add(GRAIN_MS) {
-            self.parts = self.parts.saturating_sub(self.parts_of(cost));
-        }
+        self.refill(now.mono);
+        let age = now.wall.since(start).saturating_sub(GRAIN_MS);
+        self.set_missing(missing.saturating_sub(self.gained(age)));
     }
 
     /// Empties the bucket.

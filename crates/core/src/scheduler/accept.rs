@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{After, Core, Job, Slot};
 use crate::ids::{JobId, RequestId, Seq};
 use crate::io::{Effect, Refusal, Reply};
-use crate::job::{Card, Record, State};
+use crate::job::{Card, Outcome, Reason, Record, State};
 use crate::time::Now;
 
 /// The most jobs of one stored batch.
@@ -95,6 +95,7 @@ impl Core {
         let job = Job {
             ready_at: Some(super::due_mono(&card, &record, now)),
             expires_at: None,
+            is_settling: false,
             claimed_at: now.mono,
             dispatched_at: now.mono,
             slot: Slot::None,
@@ -150,6 +151,10 @@ impl Core {
                 if group.jobs.is_empty() {
                     self.groups.remove(&group_id);
                 } else {
+                    if group.record.is_settled() && group.record.settled_at.is_none() {
+                        group.record.settled_at = Some(now.wall);
+                        self.draft.after.push(After::GroupSettled(group_id.clone()));
+                    }
                     self.draft.touched.groups.insert(group_id);
                 }
             }
@@ -175,13 +180,37 @@ impl Core {
             if let Some(job) = self.jobs.get_mut(seq) {
                 job.is_stored = true;
             }
+            if let Some(reason) = self.unwanted.remove(seq) {
+                let (status, text, at) = (None, None, now.wall);
+                let outcome = Outcome {
+                    reason: Some(reason),
+                    status,
+                    text,
+                    at,
+                };
+                let is_expired = reason == Reason::Expired;
+                let state = if is_expired {
+                    State::Failed
+                } else {
+                    State::Cancelled
+                };
+                self.settle(*seq, state, outcome, now);
+                continue;
+            }
             self.replace(*seq, now);
             self.lend_lane(*seq, now);
+        }
+        // What was known and not yet stored may have been withdrawn meanwhile.
+        if asked.iter().any(|id| !self.is_known(id)) {
+            let reply = Reply::Refused(Refusal::Storage);
+            self.effects.push_back(Effect::Reply { request, reply });
+            return;
         }
         let jobs: Vec<_> = asked
             .into_iter()
             .filter_map(
                 |id| match self.ids.get(&id).and_then(|seq| self.jobs.get(seq)) {
+                    Some(job) if job.is_settling => Some((id, State::Sending, None)),
                     Some(job) => Some((id, job.record.state, job.record.outcome.clone())),
                     None => self
                         .dropped_ids

@@ -158,6 +158,9 @@ impl Core {
             return;
         };
         let believed_free = budget.believed_free(now.mono);
+        if answer.status != 0 {
+            budget.note_refusal(now.mono);
+        }
         let refusal = budget.refused(job.claimed_at, answer.retry_after_ms, now, &mut self.rng);
         job.record.refused = true;
         if refusal.earlier_refused > 0 {

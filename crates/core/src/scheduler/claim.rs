@@ -137,6 +137,13 @@ impl Core {
         }
     }
 
+    /// Takes back all claims whose request has not left: the machine slept, and another owner may have come.
+    pub(super) fn put_claims_back(&mut self, now: Now) {
+        for (_, seq, attempt) in std::mem::take(&mut self.claimed) {
+            self.put_claim_back(seq, attempt, now);
+        }
+    }
+
     /// Takes back a claim that is stored and whose request has not left; the job stays at the front.
     fn put_claim_back(&mut self, seq: Seq, attempt: u32, now: Now) {
         if let Some(job) = self.jobs.get_mut(&seq) {
@@ -178,7 +185,9 @@ impl Core {
         if let Some(budget) = self.budgets.get_mut(&budget) {
             budget.never_left(ticket, cost, now.mono);
         }
+        let expires_at = job.card.expires_at.filter(|_| job.record.attempt == 0);
         self.set_state(seq, State::Queued);
+        self.set_expiry(seq, expires_at.map(|due| now.mono_of(due)));
         self.replace(seq, now);
     }
 

@@ -3,6 +3,7 @@
 use super::Core;
 use crate::change::Change;
 use crate::ids::{BatchNo, JobId};
+use crate::job::State;
 use crate::time::Now;
 
 /// The most batches that one commit drops.
@@ -48,7 +49,10 @@ impl Core {
             };
             self.ids.remove(&job.card.id);
             self.draft.touched.records.remove(&seq);
-            ids.push(job.card.id);
+            // Only what was done must never be sent again; what was not may be wanted anew.
+            if state == State::Done {
+                ids.push(job.card.id);
+            }
             let Some(group_id) = job.card.group else {
                 continue;
             };

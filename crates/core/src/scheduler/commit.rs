@@ -1,6 +1,6 @@
 //! Gathers what one input changes into one commit, and lets out what had to wait for it.
 
-use super::{After, Core, Draft, Pending, Touched};
+use super::{After, Core, Count, Draft, Pending, Touched};
 use crate::change::Change;
 use crate::ids::{BudgetId, CommitId};
 use crate::io::{CommitFailure, Effect, Event, Refusal, Reply};
@@ -172,9 +172,14 @@ impl Core {
     }
 
     fn tell_settled(&mut self, seq: crate::ids::Seq) {
-        let Some(job) = self.jobs.get(&seq) else {
+        let Some(job) = self.jobs.get_mut(&seq) else {
             return;
         };
+        if std::mem::take(&mut job.is_settling)
+            && let Some(count) = self.settling.get_mut(job.record.state.index())
+        {
+            Count::Down.apply(count);
+        }
         let Some(outcome) = job.record.outcome.clone() else {
             return;
         };

@@ -16,8 +16,19 @@ impl Core {
     ) {
         let (mut cancelled, mut already_sent) = (0_u32, 0_u32);
         for seq in self.targets(target) {
-            if !self.jobs.get(&seq).is_some_and(super::Job::is_waiting) {
+            let Some(job) = self.jobs.get(&seq) else {
+                continue;
+            };
+            let is_sent = job.record.state == State::Sending || self.undecided.contains(&seq);
+            if is_sent {
                 already_sent = already_sent.saturating_add(1);
+            }
+            if is_sent || !job.is_waiting() {
+                continue;
+            }
+            if !job.is_stored {
+                self.unwanted.insert(seq, reason);
+                cancelled = cancelled.saturating_add(1);
                 continue;
             }
             cancelled = cancelled.saturating_add(1);
@@ -163,6 +174,7 @@ impl Core {
         let group = job.card.group.clone();
         self.enter(seq, State::Queued, now);
         self.replace(seq, now);
+        self.step_back(seq, now);
         self.lend_lane(seq, now);
         self.draft.touched.records.insert(seq);
         let Some(group_id) = group else { return };
@@ -170,6 +182,23 @@ impl Core {
             group.record.failed = group.record.failed.saturating_sub(1);
             group.record.settled_at = None;
             self.draft.touched.groups.insert(group_id);
+        }
+    }
+
+    /// Puts the job behind a revived one of its key where it belongs now: behind it.
+    fn step_back(&mut self, seq: Seq, now: Now) {
+        let line = self
+            .jobs
+            .get(&seq)
+            .and_then(|job| job.card.key.as_ref())
+            .and_then(|key| self.keys.get(key));
+        let next = line.and_then(|line| {
+            line.jobs
+                .range(Seq::from_u64(seq.as_u64().saturating_add(1))..)
+                .next()
+        });
+        if let Some(next) = next.copied() {
+            self.replace(next, now);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Keeps every job in exactly one place: a lane, a delay, behind its key, on its way, or settled.
 
 use super::{After, Core, Slot};
+use crate::config::MAX_WINDOW_MS;
 use crate::ids::{OrderKey, Seq};
 use crate::io::Event;
 use crate::job::{Lane, Outcome, Reason, State};
@@ -56,6 +57,7 @@ impl Core {
             && let Some(line) = self.keys.get_mut(key)
         {
             line.jobs.remove(&seq);
+            line.live = line.live.filter(|live| *live != seq);
             add(&mut line.by_lane, lane, Count::Down);
             if line.jobs.is_empty() {
                 self.keys.remove(key);
@@ -76,12 +78,40 @@ impl Core {
         if old == state {
             return;
         }
+        if let Some(line) = job.card.key.as_ref().and_then(|key| self.keys.get_mut(key)) {
+            if state == State::Sending {
+                line.live = Some(seq);
+            } else if line.live == Some(seq) {
+                line.live = None;
+            }
+        }
         self.count_as(seq, old, Count::Down);
         self.count_as(seq, state, Count::Up);
     }
 
-    /// Puts a job where it belongs now.
+    /// Puts a job where it belongs now, and the first job of its key too if that was held up by it.
     pub(super) fn replace(&mut self, seq: Seq, now: Now) {
+        self.replace_alone(seq, now);
+        let line = self
+            .jobs
+            .get(&seq)
+            .and_then(|job| job.card.key.as_ref())
+            .and_then(|key| self.keys.get(key));
+        let head = line
+            .filter(|line| line.live.is_none())
+            .and_then(|line| line.jobs.first())
+            .copied();
+        if let Some(head) = head.filter(|head| *head != seq)
+            && self
+                .jobs
+                .get(&head)
+                .is_some_and(|job| job.slot == Slot::Ordered)
+        {
+            self.replace_alone(head, now);
+        }
+    }
+
+    fn replace_alone(&mut self, seq: Seq, now: Now) {
         self.take_out(seq);
         let slot = self.slot_of(seq, now);
         if let Slot::Ready(..) = slot {
@@ -133,11 +163,15 @@ impl Core {
         };
         job.record.state = state;
         job.record.outcome = Some(outcome);
+        job.is_settling = true;
         job.record.not_before = None;
         let group = job.card.group.clone();
         self.enter(seq, state, now);
         self.draft.touched.records.insert(seq);
         self.draft.after.push(After::Settled(seq));
+        if let Some(count) = self.settling.get_mut(state.index()) {
+            Count::Up.apply(count);
+        }
         if let Some(batch) = self.batches.get_mut(&seq.batch()) {
             batch.keep_until = batch.keep_until.max(keep_until);
             if batch.unsettled == 0 {
@@ -150,12 +184,7 @@ impl Core {
         };
         *settled_count(&mut group.record, state) =
             settled_count(&mut group.record, state).saturating_add(1);
-        let settled = [
-            group.record.done,
-            group.record.failed,
-            group.record.cancelled,
-        ];
-        if settled.iter().sum::<u32>() == group.record.total {
+        if group.record.is_settled() {
             group.record.settled_at = Some(now.wall);
             self.draft.after.push(After::GroupSettled(group_id.clone()));
         }
@@ -190,7 +219,10 @@ impl Core {
                 .jobs
                 .get(&seq)
                 .is_some_and(|job| job.is_waiting() && job.record.attempt == 0);
-            if is_unsent {
+            let is_stored = self.jobs.get(&seq).is_some_and(|job| job.is_stored);
+            if is_unsent && !is_stored {
+                self.unwanted.insert(seq, Reason::Expired);
+            } else if is_unsent {
                 self.fail(seq, Reason::Expired, None, None, now);
             }
         }
@@ -264,10 +296,7 @@ impl Core {
             return Slot::Undeclared;
         }
         let line = job.card.key.as_ref().and_then(|key| self.keys.get(key));
-        if line
-            .and_then(|line| line.jobs.first())
-            .is_some_and(|head| *head != seq)
-        {
+        if line.is_some_and(|line| line.live.is_some() || line.jobs.first() != Some(&seq)) {
             return Slot::Ordered;
         }
         if let Some(at) = job.ready_at.filter(|at| *at > now.mono) {
@@ -313,7 +342,7 @@ impl Core {
         let window_ms = self
             .budgets
             .get(&job.card.budget)
-            .map_or(0, |budget| budget.config().longest_window_ms());
+            .map_or(MAX_WINDOW_MS, |budget| budget.config().longest_window_ms());
         settled_at.plus(keep_ms.max(window_ms.saturating_add(u64::from(job.card.timeout_ms))))
     }
 

@@ -69,7 +69,7 @@ impl Core {
     /// Returns the queue as it is now.
     pub fn snapshot(&mut self, now: Now) -> Snapshot {
         let mut snapshot = Snapshot {
-            counts: self.counts,
+            counts: self.durable_counts(),
             holds: self.holds.iter().copied().collect(),
             next_wake_at: self.poll_timeout().map(|(at, _)| now.wall_of(at)),
             ..Snapshot::default()
@@ -88,6 +88,18 @@ impl Core {
         }
         snapshot.sending_by_lane = self.sending_by_lane;
         snapshot
+    }
+
+    /// Jobs by state, those on their way until their outcome is stored.
+    fn durable_counts(&self) -> [u32; 6] {
+        let mut counts = self.counts;
+        for (count, settling) in counts.iter_mut().zip(self.settling) {
+            *count = count.saturating_sub(settling);
+        }
+        if let Some(sending) = counts.get_mut(State::Sending.index()) {
+            *sending = sending.saturating_add(self.settling.iter().sum());
+        }
+        counts
     }
 
     /// Returns jobs, in order of acceptance.
