@@ -130,7 +130,8 @@ export class Connection {
   #sayHello() {
     this.#helloId = ++this.#lastId;
     this.#isWelcome = false;
-    this.#post({ paceline: PROTOCOL, id: this.#helloId, type: "hello", ...this.handlers.hello() });
+    const error = this.#post({ paceline: PROTOCOL, id: this.#helloId, type: "hello", ...this.handlers.hello() });
+    if (error) this.#fail(error);
   }
 
   /** Holds a lock by which the host sees this tab die. @param {MessagePort} port */

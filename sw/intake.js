@@ -1,7 +1,7 @@
 // How jobs are handed in: checked here with the host's own code, sent, and given back when their caller aborts.
 
 import { PacelineError, fieldError, fromWire } from "./errors.js";
-import { prepare, prepareAll, readForm } from "./job.js";
+import { isName, prepare, prepareAll, readForm } from "./job.js";
 import { uuid } from "./protocol.js";
 
 /** @typedef {import("./wire.js").Outcome} Outcome */
@@ -47,7 +47,6 @@ export class Intake {
     const { id } = message;
     const { promise: outcome, resolve: settle } = deferred();
     const { promise: accepted, resolve: accept, reject: refuse } = deferred();
-    let isAccepted = false;
     const asker = (/** @type {Outcome} */ result) => {
       signal?.removeEventListener("abort", abort);
       settle(result);
@@ -56,14 +55,13 @@ export class Intake {
       const isLast = this.unsettled.remove(id, asker);
       refuse(abortedBy(/** @type {AbortSignal} */ (signal), id));
       settle({ id, state: "cancelled", code: "aborted", cause: signal?.reason });
-      if (isAccepted && isLast) this.#abandon(id);
+      // At once: by the acceptance the job may be on its way.
+      if (isLast) this.#abandon(id);
     };
     signal?.addEventListener("abort", abort, { once: true });
     this.unsettled.add(id, request, asker);
     this.#track(this.request(request)).then(
       (reply) => {
-        isAccepted = true;
-        if (!this.unsettled.hasJob(id)) this.#abandon(id);
         this.unsettled.accepted(reply.job);
         accept({ id, outcome });
       },
@@ -83,7 +81,7 @@ export class Intake {
    * @returns {Promise<import("./paceline.js").GroupHandle>}
    */
   async many(jobs, group) {
-    if (typeof group !== "string" || !group || group.length > 255) throw fieldError("group", "1 to 255 characters", group);
+    if (!isName(group, 1)) throw fieldError("group", "1 to 255 characters", group);
     const read = Array.isArray(jobs) ? this.#readForms(jobs) : jobs;
     const messages = ofJob(prepareAll, read instanceof Promise ? await read : read).map(toMessage);
     const ids = messages.map(({ id }) => id);

@@ -238,9 +238,14 @@ function pairs(headers) {
   return Symbol.iterator in headers ? [...headers] : Object.entries(headers);
 }
 
-/** @param {unknown} text @param {number} min */
-function isName(text, min) {
-  return typeof text === "string" && text.length >= min && (text.length <= MAX_NAME || [...text].length <= MAX_NAME);
+/**
+ * Tells whether a value is a name. Half of a surrogate pair is none: on its way to the host it would become another name.
+ * @param {unknown} text
+ * @param {number} min
+ */
+export function isName(text, min) {
+  if (typeof text !== "string" || /\p{Surrogate}/u.test(text)) return false;
+  return text.length >= min && (text.length <= MAX_NAME || [...text].length <= MAX_NAME);
 }
 
 /** @param {any} text */

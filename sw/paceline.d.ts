@@ -17,13 +17,18 @@ export interface ConnectOptions {
   budgets?: Budget[];
 }
 
+/** How a rule counts; `arrival-log` when absent. */
+export type Algorithm =
+  | "arrival-log" | "sliding-log" | "fixed-window" | "sliding-counter" | "token-bucket" | "leaky-bucket" | "leaky-queue"
+  | "gcra" | "batch-rest";
+
 /** One set of limits that a server counts together. */
 export interface Budget {
   id: string;
   /** URL patterns; `*` stands for any text. The longest that matches wins. */
   match?: string[];
   /** All of them must admit: `"100/10s"`, or its parts. */
-  limits?: (string | { limit: number; window: string | number; algorithm?: string })[];
+  limits?: (string | { limit: number; window: string | number; algorithm?: Algorithm; anchor?: "first" | "clock" })[];
   maxInFlight?: number;
   /** The share of each limit that is used, above 0 and up to 1. */
   share?: number;

@@ -7,7 +7,7 @@ import { PacelineError } from "./errors.js";
 
 const NULL_BODY = [101, 103, 204, 205, 304];
 /** Failures that a server's answer, or the lack of one, brought about. */
-const BY_SERVER = ["http", "retries-exhausted", "outcome-unknown"];
+const BY_SERVER = ["http", "key-reused", "retries-exhausted", "outcome-unknown"];
 
 /** @type {Partial<Record<import("./paceline.js").Code, string>>} */
 const TEXTS = {

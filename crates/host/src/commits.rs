@@ -127,8 +127,7 @@ impl<B: Clone + Default> Host<B> {
                 self.keep_read(read);
                 self.stored(running, now);
             }
-            // After a broken connection nobody knows what is stored: the next owner reads it and goes on from there.
-            Err(error @ (StoreError::StaleEpoch { .. } | StoreError::Transient(_))) => {
+            Err(error) if is_final(&error) || running.compares > 0 => {
                 self.is_stopped = true;
                 self.outputs.push_back(HostOutput::Stop(error));
             }
@@ -228,6 +227,19 @@ impl<B: Clone + Default> Host<B> {
             }
         }
     }
+}
+
+/// Tells whether this owner must end: there is another one, the database is no longer ours to write, or a connection
+/// broke so that nobody knows what is stored. The next owner reads it and goes on from there.
+fn is_final(error: &StoreError) -> bool {
+    matches!(
+        error,
+        StoreError::StaleEpoch { .. }
+            | StoreError::Transient(_)
+            | StoreError::TooNew { .. }
+            | StoreError::Blocked
+            | StoreError::Unavailable(_)
+    )
 }
 
 fn claimed(change: &Change) -> Option<Seq> {

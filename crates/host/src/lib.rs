@@ -26,7 +26,7 @@ use budgets::Budgets;
 use commits::Commits;
 use paceline_core::Core;
 use paceline_core::ids::{BatchNo, GroupId, JobId, RequestId, Seq};
-use paceline_core::io::{Effect, Event, Input, Network, NoAnswer, Reply, Target};
+use paceline_core::io::{Effect, Event, Input, Network, NoAnswer, Reply, Target, Verdict};
 use paceline_core::job::Reason;
 use paceline_core::scheduler::WakeReason;
 use paceline_core::time::{Mono, Now};
@@ -182,6 +182,8 @@ pub struct Host<B> {
     snapshot_sent: Option<Mono>,
     is_dirty: bool,
     is_stopped: bool,
+    /// Stored records that could not be read; told to each tab.
+    quarantined: u32,
 }
 
 impl<B: Clone + Default> Host<B> {
@@ -208,6 +210,7 @@ impl<B: Clone + Default> Host<B> {
             snapshot_sent: None,
             is_dirty: false,
             is_stopped: false,
+            quarantined: opened.quarantined,
         };
         host.drive(Input::Recovered(opened.stored), now);
         host.settle_turn(now);
@@ -248,7 +251,9 @@ impl<B: Clone + Default> Host<B> {
                     sent,
                     now.wall,
                 );
-                self.responses.insert(seq, response);
+                if answer.verdict != Verdict::Refused {
+                    self.responses.insert(seq, response);
+                }
                 self.drive(
                     Input::Answered {
                         seq,

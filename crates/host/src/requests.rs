@@ -105,6 +105,17 @@ impl<B: Clone + Default> Host<B> {
             version: self.config.version.clone(),
         };
         self.post(tab, Some(re), message);
+        if self.quarantined > 0 {
+            let message = format!(
+                "{} stored records could not be read and were set aside",
+                self.quarantined
+            );
+            self.post(
+                tab,
+                None,
+                HostMessage::Event(EventMessage::Storage { message }),
+            );
+        }
         Ok(())
     }
 

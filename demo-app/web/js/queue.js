@@ -53,7 +53,7 @@ const numberOrNull = (value) => (typeof value === "number" && Number.isFinite(va
 export function toView(snapshot) {
   const counts = snapshot?.counts ?? {};
   const crm = snapshot?.byBudget?.[BUDGET] ?? {};
-  const held = crm.held ?? snapshot?.held ?? [];
+  const held = [...(snapshot?.held ?? []), ...(crm.held ?? [])];
   return {
     waiting: number(counts.queued) + number(counts.retryWait),
     retrying: number(counts.retryWait), sending: number(counts.sending), saved: number(counts.done),
@@ -61,7 +61,7 @@ export function toView(snapshot) {
     pausedUntil: numberOrNull(crm.pausedUntil) ?? numberOrNull(snapshot?.pausedUntil),
     pauseIsEstimate: Boolean(crm.pauseIsEstimate),
     etaMs: numberOrNull(snapshot?.etaMs),
-    held: Array.isArray(held) ? held.map(String) : held ? [String(held)] : [],
+    held: held.map(String),
     groups: Object.entries(snapshot?.byGroup ?? {}).map(([id, group]) => toGroup(id, group)),
     host: snapshot?.host ? { kind: String(snapshot.host.kind ?? "unknown"), durable: snapshot.host.durable !== false } : null,
   };
@@ -144,7 +144,8 @@ export function wrap(client) {
     /** @param {Target} target @returns {Promise<{ retried: number, needsForce: number }>} */
     retry: (target) => client.retry(target),
     hold: () => client.hold(BUDGET),
-    resume: () => client.resume(BUDGET),
+    // Without a name all holds are lifted, those of the whole queue too.
+    resume: () => client.resume(),
 
     canConfigure: typeof client.configure === "function",
     /** @param {Told} told */

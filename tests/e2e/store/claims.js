@@ -51,7 +51,9 @@ const claims = {
 
     const found = await again().open(1);
 
-    equal([found.quarantined, found.batches, found.jobs, found.records], [4, [1, 3], 8, 3]);
+    // The job whose record does not parse may have been sent: it has one that says so.
+    equal([found.quarantined, found.batches, found.jobs, found.records], [4, [1, 3], 8, 4]);
+    equal((await look(name, (db) => read(db, "records", 256))).record.state, "sending");
     const set_aside = await look(name, (db) => all(db, "quarantine"));
     const named = set_aside.map(({ found, key }) => `${found.store} ${key}`).sort();
     equal(named, ["bodies 2", "budgets crm", "cards 2", "groups group", "records 256", "records 512", "records 513"]);

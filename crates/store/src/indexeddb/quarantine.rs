@@ -1,11 +1,12 @@
 //! Setting aside what does not parse: moved, never deleted, so that a later version or a person can look at it.
 //!
 //! A batch whose cards do not parse goes with its bodies and its records, so that its number is free again and no record
-//! speaks of a job that nobody knows.
+//! speaks of a job that nobody knows. A job whose record does not parse is given one that says that it may have been sent.
 
 use std::collections::BTreeSet;
 
-use paceline_core::ids::{BatchNo, Epoch};
+use paceline_core::ids::{BatchNo, Epoch, Seq};
+use paceline_core::job::{Record, State};
 use paceline_core::time::Wall;
 use serde::Serialize;
 use wasm_bindgen::JsValue;
@@ -46,9 +47,31 @@ pub(super) async fn set_aside(
         .stored
         .records
         .retain(|(seq, _)| !batches.contains(&seq.batch()));
+    loaded
+        .stored
+        .records
+        .extend(undecided(&loaded.unreadable, &batches));
     // The start goes on without: what is in the way is only counted again next time.
     let _ = move_all(connection, &loaded.unreadable, &batches, epoch, now).await;
     u32::try_from(loaded.unreadable.len()).unwrap_or(u32::MAX)
+}
+
+/// A job whose record does not parse may have been sent: it is found as on its way, and the next owner decides.
+fn undecided(
+    unreadable: &[Unreadable],
+    batches: &BTreeSet<BatchNo>,
+) -> impl Iterator<Item = (Seq, Record)> {
+    let of_records = unreadable.iter().filter(|record| record.store == RECORDS);
+    let seqs = of_records
+        .filter_map(|record| js::whole(&record.key))
+        .map(Seq::from_u64);
+    let record = Record {
+        state: State::Sending,
+        attempt: 1,
+        ..Record::fresh()
+    };
+    let kept: Vec<Seq> = seqs.filter(|seq| !batches.contains(&seq.batch())).collect();
+    kept.into_iter().map(move |seq| (seq, record.clone()))
 }
 
 fn lost_batches(unreadable: &[Unreadable]) -> BTreeSet<BatchNo> {
@@ -101,7 +124,17 @@ async fn request_moves(
         burst.append(QUARANTINE, &wrapped(record, now).map_err(Failure::Final)?)?;
         burst.delete(record.store, &record.key)?;
     }
+    for (seq, record) in undecided(unreadable, batches) {
+        let record = codec::encode("record", &record).map_err(Failure::Final)?;
+        burst.put(RECORDS, &js_number(seq), &record)?;
+    }
     Ok(())
+}
+
+/// A place as the key of its record; places are below 2^53.
+#[allow(clippy::cast_precision_loss, reason = "places are below 2^53")]
+fn js_number(seq: Seq) -> JsValue {
+    JsValue::from_f64(seq.as_u64() as f64)
 }
 
 async fn of_batch(burst: &Burst, batch: BatchNo) -> Result<Vec<Unreadable>, Failure> {
