@@ -343,7 +343,8 @@ impl Budget {
             ramp.next_at = now
                 .mono
                 .plus(ramp.spacing_ms.saturating_mul(u64::from(cost)));
-            if ramp.next_at >= ramp.until {
+            // A start within the ramp is followed by its gap, also when that ends after the ramp.
+            if now.mono >= ramp.until {
                 self.ramp = None;
             }
         }

@@ -220,6 +220,20 @@ fn a_cost_above_a_lowered_limit_goes_alone() {
 }
 
 #[test]
+fn a_heavy_start_does_not_end_the_ramp() {
+    let mut budget = budget(&["20/s"], None);
+    budget.refused(at(0), Some(1_000), now(0), &mut Rand64::new(1));
+    let open = budget.pause().unwrap().until.as_millis();
+    budget.reopen_if_due(at(open));
+
+    budget.take(ticket(1), 8, now(open + 700));
+
+    let blocked = check(&mut budget, 1, at(open + 900)).unwrap_err();
+    assert_eq!(blocked.until, Some(at(open + 1_100)));
+    assert!(check(&mut budget, 1, at(open + 1_100)).is_ok());
+}
+
+#[test]
 fn a_cost_above_a_lowered_limit_is_counted_whole() {
     let rule = |text| LimitRule::parse(text, Algorithm::ArrivalLog).unwrap();
     let config = |text| {
