@@ -3,6 +3,7 @@
 mod kit;
 
 use kit::{CardExt, EPOCH, Script, World, bucket, budget, card, cards};
+use paceline_core::config::{Algorithm, BudgetConfig, LimitRule};
 use paceline_core::ids::{BudgetId, GroupId, JobId};
 use paceline_core::io::{
     Answer, Cause, Event, Filter, Force, Input, Network, Refusal, Reply, Target, Verdict,
@@ -1080,4 +1081,61 @@ fn a_claim_does_not_leave_after_a_sleep() {
         matches!(first, Some(paceline_core::io::Effect::Commit { .. })),
         "{first:?}"
     );
+}
+
+#[test]
+fn a_key_that_the_server_forgot_while_its_job_waited_is_not_sent_again() {
+    let rule = LimitRule::parse("10/1s", Algorithm::ArrivalLog).unwrap();
+    let id = BudgetId::parse("api").unwrap();
+    let config = BudgetConfig::new(id, vec![rule], None, 1_000, Some(60_000)).unwrap();
+    let mut world = World::with(config, 1);
+    world
+        .server
+        .scripts
+        .insert("a".into(), vec![Script::Status(502)]);
+    world.enqueue(vec![card("a").create()]);
+    world.run_until(10);
+    world.request(|request| Input::Hold {
+        request: Some(request),
+        budget: None,
+        cause: HoldCause::User,
+    });
+
+    world.at(60_100).request(|request| Input::Resume {
+        request,
+        budget: None,
+    });
+    world.run(120_000);
+
+    assert_eq!(world.server.arrivals.len(), 1);
+    assert_eq!(reason(&world, "a"), Some(Reason::OutcomeUnknown));
+}
+
+#[test]
+fn a_failed_job_whose_request_is_gone_is_not_sent_again() {
+    let mut world = World::new(&["10/1s"], None);
+    world
+        .server
+        .scripts
+        .insert("a".into(), vec![Script::Status(400)]);
+    let mut read = card("a");
+    read.ephemeral = true;
+    world.enqueue(vec![read]);
+    world.run_until(1_000);
+
+    let target = Target::Jobs(vec![job_id("a")]);
+    let request = world.request(|request| Input::Retry {
+        request,
+        target,
+        force: Force::Yes,
+    });
+    world.run(60_000);
+
+    let (retried, needs_force) = (0, 0);
+    let expected = Reply::Retried {
+        retried,
+        needs_force,
+    };
+    assert_eq!(world.reply(request), Some(&expected));
+    assert_eq!(world.server.arrivals.len(), 1);
 }

@@ -3,7 +3,7 @@
 use super::{After, Budget, Core};
 use crate::ids::{BudgetId, Seq};
 use crate::io::{Cause, Effect};
-use crate::job::{Card, Record, Repeat, Spent, State};
+use crate::job::{Card, Reason, Record, Repeat, Spent, State};
 use crate::limit::Ticket;
 use crate::time::{Mono, Now, Wall};
 
@@ -56,6 +56,10 @@ impl Core {
                     return;
                 }
             };
+            if self.has_outlived_its_key(seq, now) {
+                self.fail(seq, Reason::OutcomeUnknown, None, None, now);
+                continue;
+            }
             let start = Now {
                 mono: start,
                 wall: now.wall_of(start),
@@ -189,6 +193,12 @@ impl Core {
         self.set_state(seq, State::Queued);
         self.set_expiry(seq, expires_at.map(|due| now.mono_of(due)));
         self.replace(seq, now);
+    }
+
+    /// Tells whether the server may have acted on a job, and has forgotten its key while the job waited.
+    fn has_outlived_its_key(&self, seq: Seq, now: Now) -> bool {
+        let may_be_done = self.jobs.get(&seq).is_some_and(|job| job.record.key_seen);
+        may_be_done && !self.is_repeatable(seq, now)
     }
 
     /// Tells whether a job whose outcome is unknown may be sent again.

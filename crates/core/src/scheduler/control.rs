@@ -55,7 +55,8 @@ impl Core {
             let Some(job) = self
                 .jobs
                 .get(&seq)
-                .filter(|job| job.record.state == State::Failed)
+                // The request of an ephemeral job is gone once it has settled.
+                .filter(|job| job.record.state == State::Failed && !job.card.ephemeral)
             else {
                 continue;
             };
