@@ -64,6 +64,12 @@ impl<B: Clone + Default> Bodies<B> {
         self.in_memory.remove(&seq);
     }
 
+    /// Forgets the requests of a batch that could not be stored.
+    pub(crate) fn forget_batch(&mut self, batch: BatchNo) {
+        self.drop_batch(batch);
+        self.in_memory.retain(|seq, _| seq.batch() != batch);
+    }
+
     /// Keeps the requests of claimed jobs until they go out. Returns the batches of those that are not at hand.
     pub(crate) fn claim(&mut self, seqs: &[Seq]) -> Vec<BatchNo> {
         let mut missing = BTreeSet::new();
@@ -145,6 +151,18 @@ impl<B: Clone + Default> Bodies<B> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_is_left_of_a_batch_that_was_not_stored() {
+        let mut bodies: Bodies<u32> = Bodies::default();
+        bodies.keep_in_memory(Seq::new(BatchNo(1), 0), 7);
+        bodies.keep(BatchNo(1), vec![0], 10);
+
+        bodies.forget_batch(BatchNo(1));
+
+        assert!(!bodies.has(Seq::new(BatchNo(1), 0)));
+        assert_eq!(bodies.bytes, 0);
+    }
 
     #[test]
     fn the_least_used_go_when_there_is_too_much() {

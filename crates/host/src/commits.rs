@@ -164,6 +164,11 @@ impl<B: Clone + Default> Host<B> {
             self.commits.alone.extend(running.commits);
             return;
         }
+        for change in running.commits.iter().flat_map(|commit| &commit.changes) {
+            if let Change::AddBatch { batch, .. } = change {
+                self.bodies.forget_batch(*batch);
+            }
+        }
         let failure = if matches!(error, StoreError::Full(_)) {
             CommitFailure::Full
         } else {

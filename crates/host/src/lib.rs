@@ -323,6 +323,9 @@ impl<B: Clone + Default> Host<B> {
 
     /// Ends a turn: what the core asked for goes out as one transaction, snapshots when they are due.
     fn settle_turn(&mut self, now: Now) {
+        if self.is_stopped {
+            return;
+        }
         self.start_transaction(now);
         self.send_snapshots(now);
     }

@@ -354,6 +354,7 @@ impl<B: Clone + Default> Host<B> {
         Ok(())
     }
 
+    /// Tells whether a job has failed and can be sent again; the request of an ephemeral one is gone.
     fn has_failed(&self, id: &JobId, now: Now) -> bool {
         let filter = Filter {
             id: Some(id.clone()),
@@ -361,7 +362,8 @@ impl<B: Clone + Default> Host<B> {
             limit: 1,
             ..Filter::default()
         };
-        !self.core.jobs(&filter, now).is_empty()
+        let failed = self.core.jobs(&filter, now);
+        failed.iter().any(|view| !view.card.ephemeral)
     }
 
     fn hold(&mut self, tab: TabId, re: F64, hold: OneBudget, now: Now) {
