@@ -188,6 +188,8 @@ pub struct Core {
     /// Attempts that are stored and start at an instant that is still to come.
     claimed: BTreeSet<(Mono, Seq, u32)>,
     lead_ms: u64,
+    /// Claims on their way to the store.
+    claiming: usize,
     expiring: BTreeSet<(Mono, Seq)>,
     undecided: BTreeSet<Seq>,
     /// Jobs that were cancelled before they were stored; they end as soon as they are.
@@ -230,6 +232,7 @@ impl Core {
             delayed: BTreeSet::new(),
             claimed: BTreeSet::new(),
             lead_ms: 0,
+            claiming: 0,
             expiring: BTreeSet::new(),
             undecided: BTreeSet::new(),
             unwanted: BTreeMap::new(),

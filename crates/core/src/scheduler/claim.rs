@@ -9,6 +9,9 @@ use crate::time::{Mono, Now, Wall};
 
 /// Attempts before the current one that a record remembers for the limiter.
 const MAX_EARLIER: usize = 32;
+/// The most claims on their way to the store. A large burst goes in several commits, so that the answers to its first
+/// requests are heard while its last ones leave; the next claims follow when a commit is done.
+const MAX_CLAIMING: usize = 32;
 /// How late a claimed request may leave; after that the host was frozen, and claims anew.
 const MAX_LATE_MS: u64 = 500;
 /// The longest idempotency key that is sent.
@@ -31,10 +34,14 @@ impl Core {
     fn pump_budget(&mut self, id: &BudgetId, now: Now) {
         loop {
             let is_held = !self.holds.is_empty();
+            let is_full = self.claiming >= MAX_CLAIMING;
             let Some(budget) = self.budgets.get_mut(id) else {
                 return;
             };
             budget.blocked = None;
+            if is_full {
+                return;
+            }
             let Some((lane, seq)) = budget.lanes.next() else {
                 return;
             };
@@ -97,6 +104,7 @@ impl Core {
         let attempt = record.attempt;
         budget.take((seq, attempt), cost, start);
         self.draft.touched.records.insert(seq);
+        self.claiming = self.claiming.saturating_add(1);
         let start = start.mono;
         self.draft.after.push(After::Dispatch {
             seq,

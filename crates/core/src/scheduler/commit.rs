@@ -54,7 +54,10 @@ impl Core {
                     seq,
                     attempt,
                     start,
-                } => self.dispatch_at(seq, attempt, start, now),
+                } => {
+                    self.claiming = self.claiming.saturating_sub(1);
+                    self.dispatch_at(seq, attempt, start, now);
+                }
                 After::Settled(seq) => self.tell_settled(seq),
                 After::GroupSettled(group) => self.tell_group_settled(&group),
                 After::Reply(request, reply) => {
@@ -98,6 +101,7 @@ impl Core {
                     });
                 }
                 After::Dispatch { seq, attempt, .. } => {
+                    self.claiming = self.claiming.saturating_sub(1);
                     is_only_refused = false;
                     self.unclaim(seq, attempt, now);
                 }
