@@ -127,9 +127,16 @@ impl Core {
             .collect()
     }
 
-    /// Returns a group's durable counts.
+    /// Returns a group's counts. One whose last outcome is not stored yet has not settled.
     pub fn group(&self, group: &GroupId) -> Option<GroupRecord> {
-        self.groups.get(group).map(|group| group.record)
+        let group = self.groups.get(group)?;
+        let is_settling = |seq: &Seq| self.jobs.get(seq).is_some_and(|job| job.is_settling);
+        let settled_at = group.record.settled_at;
+        let settled_at = settled_at.filter(|_| !group.jobs.iter().any(is_settling));
+        Some(GroupRecord {
+            settled_at,
+            ..group.record
+        })
     }
 
     /// Returns the bytes of the stored requests of a batch.

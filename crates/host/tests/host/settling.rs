@@ -197,3 +197,19 @@ fn an_aborted_job_ends_as_aborted() {
 
     assert_eq!(world.heard(1, "settled")[0]["job"]["code"], "aborted");
 }
+
+#[test]
+fn a_group_is_told_as_settled_only_once_that_is_stored() {
+    let mut world = World::with_tabs();
+    let many = json!({ "type": "enqueue-many", "group": "g", "jobs": [job("a")] });
+    world.tell(1, many.clone());
+    world.slow_disk();
+    world.tell(2, many);
+    world.answer(0, 200, &[]);
+
+    world.disk_answers();
+    assert!(world.heard(2, "group-settled").is_empty());
+
+    world.fast_disk();
+    assert_eq!(world.heard(2, "group-settled").len(), 1);
+}
