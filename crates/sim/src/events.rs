@@ -40,6 +40,8 @@ pub(crate) enum Event {
     Ends { flight: usize },
     /// A request's time-out passes.
     TimesOut { flight: usize },
+    /// The requests of a host that is no more are ended.
+    CutOff { life: usize },
     /// There is a network again.
     Online,
     /// The disk is fast again.
@@ -74,6 +76,7 @@ impl Event {
             | Self::Arrives { .. }
             | Self::Ends { .. }
             | Self::TimesOut { .. }
+            | Self::CutOff { .. }
             | Self::Online
             | Self::DiskRecovers
             | Self::Heals => None,

@@ -142,6 +142,8 @@ impl Model {
         self.names.insert(seq, name.clone());
         match self.jobs.insert(name, entry) {
             None => Ok(()),
+            // Of what was cleaned up only the names of done jobs are remembered.
+            Some(old) if old.is_dropped && old.state != State::Done => Ok(()),
             Some(old) => Err((
                 "accepted-twice",
                 format!("{} is stored as {:?} and {seq:?}", card.id, old.seq),
@@ -258,6 +260,29 @@ impl Model {
             Some(other) => Err((
                 "order",
                 format!("{} is sent while {} is on its way", name(&seq), name(other)),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Judges what a tab is told of a whole group.
+    ///
+    /// # Errors
+    /// When a job of the group has not settled.
+    pub(crate) fn judge_group(&self, group: &str) -> Result<(), Broken> {
+        let mut jobs = self.jobs.values().filter(|job| {
+            job.card
+                .group
+                .as_ref()
+                .is_some_and(|of| of.as_str() == group)
+        });
+        match jobs.find(|job| !job.state.is_settled()) {
+            Some(job) => Err((
+                "finals",
+                format!(
+                    "{group} is told as settled, and {} is {:?}",
+                    job.card.id, job.state
+                ),
             )),
             None => Ok(()),
         }

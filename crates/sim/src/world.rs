@@ -165,6 +165,7 @@ impl World {
             | Event::DiskAnswers { .. }
             | Event::Arrives { .. }
             | Event::Ends { .. }
+            | Event::CutOff { .. }
             | Event::Online
             | Event::DiskRecovers
             | Event::Heals => false,
@@ -189,6 +190,7 @@ impl World {
             Event::Arrives { flight } => self.arrive_at_server(flight),
             Event::Ends { flight } => self.end_flight(flight),
             Event::TimesOut { flight } => self.time_out(flight),
+            Event::CutOff { life } => self.cut_off(life),
             Event::Online => self.online(),
             Event::DiskRecovers => self.slow_disk_ms = 0,
             Event::Heals => self.heal(),

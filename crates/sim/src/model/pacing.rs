@@ -30,7 +30,6 @@ struct Line {
 /// What the last refusal asked for.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
-    heard: u64,
     until: u64,
     /// Whether the server named the wait.
     is_known: bool,
@@ -41,8 +40,6 @@ struct Asked {
 pub(crate) struct Pacing {
     lines: BTreeMap<String, Line>,
     epoch: u64,
-    /// When the owner started; a pause that was over by then it knows nothing of.
-    since: u64,
     is_blind: bool,
     exact: u32,
     jittered: u32,
@@ -79,9 +76,8 @@ impl Pacing {
     }
 
     /// A new owner knows of pauses only what is stored.
-    pub(crate) fn owner_starts(&mut self, epoch: u64, now_ms: u64) {
+    pub(crate) fn owner_starts(&mut self, epoch: u64) {
         self.epoch = epoch;
-        self.since = EPOCH_MS + now_ms;
         for line in self.lines.values_mut() {
             line.asked = None;
         }
@@ -96,12 +92,10 @@ impl Pacing {
         else {
             return;
         };
-        let heard = EPOCH_MS + now_ms;
-        let until = heard + asked_ms.unwrap_or(0).max(1_000);
+        let until = EPOCH_MS + now_ms + asked_ms.unwrap_or(0).max(1_000);
         let before = line.asked.map_or(0, |asked| asked.until);
         let is_known = asked_ms.is_some();
         line.asked = Some(Asked {
-            heard,
             until: before.max(until),
             is_known,
         });
@@ -154,30 +148,12 @@ impl Pacing {
             return Ok(());
         }
         line.claims.push((at.saturating_sub(EPOCH_MS), cost));
-        let asked = line
-            .asked
-            .filter(|asked| at > asked.heard)
-            .map_or(0, |asked| asked.until);
-        // A claim that was made before the pause may be stored after it.
-        let stored = line
-            .stored
-            .filter(|(_, stored_by)| *stored_by < epoch)
-            .map_or(0, |(until, _)| until);
-        if at < asked.max(stored) {
-            return Err((
-                "pause",
-                format!(
-                    "{budget} is asked at {at}, in a pause until {}",
-                    asked.max(stored)
-                ),
-            ));
-        }
         let pause_end = line.stored.map_or(0, |(until, _)| until);
         let last = line.last_claim.replace((at, cost, epoch));
         if let Some((last_at, last_cost, last_epoch)) = last
             && last_epoch == epoch
             && last_at >= pause_end
-            && self.since < pause_end
+            && line.stored.is_some_and(|(_, by)| by == epoch)
             && at < pause_end + line.ramp_ms
         {
             let due = last_at + line.spacing_ms * last_cost;
@@ -189,6 +165,33 @@ impl Pacing {
                     ),
                 ));
             }
+        }
+        Ok(())
+    }
+
+    /// A request of a host of `epoch` leaves.
+    ///
+    /// # Errors
+    /// When it leaves in a pause that its host has heard of, or found stored.
+    pub(crate) fn sent(&mut self, budget: &str, epoch: u64, now_ms: u64) -> Result<(), Broken> {
+        let Some(line) = self.lines.get(budget).filter(|_| !self.is_blind) else {
+            return Ok(());
+        };
+        let now = EPOCH_MS + now_ms;
+        let asked = line
+            .asked
+            .filter(|_| epoch == self.epoch)
+            .map_or(0, |asked| asked.until);
+        let stored = line
+            .stored
+            .filter(|(_, by)| *by < epoch)
+            .map_or(0, |(until, _)| until);
+        let until = asked.max(stored);
+        if now < until {
+            return Err((
+                "pause",
+                format!("{budget} is asked at {now}, in a pause until {until}"),
+            ));
         }
         Ok(())
     }

@@ -17,6 +17,8 @@ use crate::message::Body;
 
 /// How long a lock takes from one host to the next.
 const HANDOVER_MS: u64 = 50;
+/// How long requests of a host that is no more may still reach a server: the browser ends them with their worker.
+const LAST_WORDS_MS: u64 = 1_000;
 /// Outputs of one turn that need no reason.
 const FEW_OUTPUTS: usize = 200;
 
@@ -93,7 +95,7 @@ impl World {
                 ..Bounds::default()
             },
         };
-        self.model.pacing.owner_starts(epoch, self.now_ms);
+        self.model.pacing.owner_starts(epoch);
         let host = Host::new(config, opened, now);
         self.lives.push(Life {
             host,
@@ -125,6 +127,8 @@ impl World {
             .note(self.now_ms, format_args!("host {life} dies"));
         self.lives[life].is_dead = true;
         self.lives[life].ops.clear();
+        self.events
+            .push(self.now_ms + LAST_WORDS_MS, Event::CutOff { life });
         if self.owner == Some(life) {
             self.owner = None;
         }
@@ -230,6 +234,8 @@ impl World {
         self.trace
             .note(self.now_ms, format_args!("host {life} stops: {error}"));
         self.lives[life].is_stopped = true;
+        self.events
+            .push(self.now_ms + LAST_WORDS_MS, Event::CutOff { life });
         if self.owner == Some(life) {
             self.owner = None;
             self.plan_start(HANDOVER_MS);

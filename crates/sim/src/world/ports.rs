@@ -171,6 +171,10 @@ impl World {
         if let HostMessage::Accepted { job: Some(job), .. } = message {
             self.judge_told(&job.id, job.state, "accepted");
         }
+        if let HostMessage::GroupSettled { group, .. } = message {
+            let judged = self.model.judge_group(group);
+            self.judge(judged);
+        }
         if let HostMessage::Settled { job } = message {
             self.judge_told(&job.id, job.state, "settled");
             let owed = self.owed.entry((port, job.id.clone())).or_default();

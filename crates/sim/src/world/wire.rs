@@ -76,6 +76,12 @@ impl World {
                 format!("{} is sent with the request {request}", entry.card.id),
             );
         }
+        let paced = self.model.pacing.sent(
+            entry.card.budget.as_str(),
+            self.lives[life].epoch,
+            self.now_ms,
+        );
+        self.judge(paced);
         self.judge_live(life, &entry);
         let flight = self.flights.len();
         let fault = if self.is_offline {
@@ -267,6 +273,13 @@ impl World {
                 .refused(api, epoch, self.now_ms, asked_ms(refusal));
         }
         self.feed(life, input);
+    }
+
+    /// Ends the requests of a host that is no more.
+    pub(super) fn cut_off(&mut self, life: usize) {
+        for flight in self.flights.iter_mut().filter(|flight| flight.life == life) {
+            flight.is_over = true;
+        }
     }
 
     /// A request's time-out passes.
