@@ -103,8 +103,8 @@ pub(crate) struct Budget {
     refused_at: Option<Mono>,
     factor_permille: u32,
     adapted_at: Mono,
-    /// The latest instant that something was taken for.
-    taken_until: Mono,
+    /// The latest instant as of which the limiters were asked; they do not go back.
+    judged_until: Mono,
     ramp: Option<Ramp>,
     slow_start: Option<u32>,
     holds: BTreeSet<HoldCause>,
@@ -134,7 +134,7 @@ impl Budget {
             refused_at: None,
             factor_permille: WHOLE,
             adapted_at: now,
-            taken_until: Mono::default(),
+            judged_until: Mono::default(),
             ramp: None,
             slow_start: None,
             holds: BTreeSet::new(),
@@ -266,7 +266,7 @@ impl Budget {
     ///
     /// Once something was taken for an instant that is still to come, what follows is judged as of then.
     pub(crate) fn check(&mut self, cost: u32, now: Mono, horizon: Mono) -> Result<Mono, Blocked> {
-        let mut start = now.max(self.taken_until);
+        let mut start = now.max(self.judged_until);
         loop {
             match self.check_at(cost, now, start) {
                 Ok(()) => return Ok(start),
@@ -276,6 +276,8 @@ impl Budget {
                     ..
                 }) if until > start && until <= horizon => {
                     start = until;
+                    // The limiters have seen that instant, whether or not it is taken.
+                    self.judged_until = start;
                 }
                 Err(blocked) => return Err(blocked),
             }
@@ -334,7 +336,7 @@ impl Budget {
 
     /// Takes a cost that was admitted, for the instant that `check` named.
     pub(crate) fn take(&mut self, ticket: Ticket, cost: u32, now: Now) {
-        self.taken_until = self.taken_until.max(now.mono);
+        self.judged_until = self.judged_until.max(now.mono);
         for limiter in &mut self.limiters {
             limiter.take(ticket, cost, now);
         }

@@ -220,6 +220,17 @@ fn a_cost_above_a_lowered_limit_goes_alone() {
 }
 
 #[test]
+fn an_instant_that_was_looked_at_is_not_gone_back_on() {
+    let mut budget = budget(&["1/s"], None);
+    budget.take(ticket(1), 1, now(0));
+    budget.answered(ticket(1), 10, at(10));
+
+    assert_eq!(budget.check(1, at(1_000), at(1_020)), Ok(at(1_011)));
+
+    assert_eq!(budget.check(1, at(1_000), at(1_000)), Ok(at(1_011)));
+}
+
+#[test]
 fn a_heavy_start_does_not_end_the_ramp() {
     let mut budget = budget(&["20/s"], None);
     budget.refused(at(0), Some(1_000), now(0), &mut Rand64::new(1));

@@ -56,6 +56,13 @@ impl Core {
                 });
                 return;
             }
+            if self.has_outlived_its_key(seq, now) {
+                self.fail(seq, Reason::OutcomeUnknown, None, None, now);
+                continue;
+            }
+            let Some(budget) = self.budgets.get_mut(id) else {
+                return;
+            };
             let start = match budget.check(cost, now.mono, now.mono.plus(self.lead_ms)) {
                 Ok(start) => start,
                 Err(blocked) => {
@@ -63,10 +70,6 @@ impl Core {
                     return;
                 }
             };
-            if self.has_outlived_its_key(seq, now) {
-                self.fail(seq, Reason::OutcomeUnknown, None, None, now);
-                continue;
-            }
             let start = Now {
                 mono: start,
                 wall: now.wall_of(start),
@@ -238,11 +241,12 @@ fn remember_current(card: &Card, record: &mut Record, window_ms: u64, now: Wall)
     record.earlier.drain(..surplus);
 }
 
-/// When an attempt ended, at the latest.
+/// When an attempt ended, at the latest: its request may have left a little after its claim.
 pub(super) fn end_at_latest(spent: Spent, timeout_ms: u32) -> Wall {
+    let left_at = spent.started_at.plus(MAX_LATE_MS);
     spent
         .ended_at
-        .unwrap_or_else(|| spent.started_at.plus(u64::from(timeout_ms)))
+        .unwrap_or_else(|| left_at.plus(u64::from(timeout_ms)))
 }
 
 /// The key that goes with an attempt: the same for all attempts, another after a `retry` that wants a new one.

@@ -18,7 +18,7 @@ impl Core {
             let Some((keep_until, batch)) = self.droppable.first().copied() else {
                 break;
             };
-            if keep_until > now.wall {
+            if keep_until > now.wall || self.has_untold(batch) {
                 break;
             }
             self.droppable.remove(&(keep_until, batch));
@@ -31,6 +31,17 @@ impl Core {
         if let Some(batch) = old.map(|(batch, _)| *batch) {
             self.forget_ids(batch);
         }
+    }
+
+    /// Tells whether the outcome of one of its jobs is not stored yet, and so not told: the machine may have slept for
+    /// longer than outcomes are kept.
+    fn has_untold(&self, batch: BatchNo) -> bool {
+        let jobs = self.batches.get(&batch).map(|batch| &batch.jobs);
+        let mut jobs = jobs
+            .into_iter()
+            .flatten()
+            .filter_map(|seq| self.jobs.get(seq));
+        jobs.any(|job| job.is_settling)
     }
 
     fn drop_batch(&mut self, batch: BatchNo, now: Now) {
