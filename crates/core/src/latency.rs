@@ -3,8 +3,8 @@
 //! The floor is what may be taken off a slot's wait because both ways to the server take time. It is wrong when requests
 //! were slow only because many went at once, so it is learned with care: it is at most half of the smallest of the last
 //! [`SAMPLES`] answers, less half of the distance from there to the median (a wide spread is a sign of queues, which may
-//! be gone a moment later), and 0 until [`ENOUGH`] answers over [`ENOUGH_WINDOWS`] windows were seen since the start, a
-//! refusal, a suspend or a change of network.
+//! be gone a moment later) but for a hundredth of the window, and 0 until [`ENOUGH`] answers over [`ENOUGH_WINDOWS`]
+//! windows were seen since the start, a refusal, a suspend or a change of network.
 
 use std::collections::VecDeque;
 
@@ -16,6 +16,9 @@ pub const SAMPLES: usize = 200;
 pub const ENOUGH: usize = 20;
 /// Over how many windows they must have come: a burst alone tells nothing of the next one.
 pub const ENOUGH_WINDOWS: u64 = 2;
+
+/// What part of a window the floor may be however wide the spread, as long as it is half of the smallest time at most.
+const SMALL_SHARE: u64 = 100;
 
 /// The times of the last answers, in milliseconds.
 #[derive(Clone, Debug, Default)]
@@ -49,7 +52,8 @@ impl Latency {
         sorted.sort_unstable();
         let smallest = sorted.first().copied().unwrap_or(0);
         let median = sorted.get(sorted.len() / 2).copied().unwrap_or(0);
-        smallest.saturating_mul(2).saturating_sub(median) / 2
+        let steady = smallest.saturating_mul(2).saturating_sub(median) / 2;
+        steady.max((smallest / 2).min(window_ms / SMALL_SHARE))
     }
 
     /// Returns the mean time, none before the first answer.
@@ -107,6 +111,17 @@ mod tests {
         }
 
         assert_eq!(latency.floor_ms(1_000), 25);
+    }
+
+    #[test]
+    fn a_spread_leaves_a_hundredth_of_the_window_at_most() {
+        let mut latency = Latency::default();
+        for n in 0..100 {
+            latency.push(if n % 2 == 0 { 30 } else { 300 }, at(n * 100));
+        }
+
+        assert_eq!(latency.floor_ms(1_000), 10);
+        assert_eq!(latency.floor_ms(500), 5);
     }
 
     #[test]
