@@ -55,13 +55,14 @@ export class Intake {
       const isLast = this.unsettled.remove(id, asker);
       refuse(abortedBy(/** @type {AbortSignal} */ (signal), id));
       settle({ id, state: "cancelled", code: "aborted", cause: signal?.reason });
-      // At once: by the acceptance the job may be on its way.
+      // Also before the acceptance, after which it may be on its way at once.
       if (isLast) this.#abandon(id);
     };
     signal?.addEventListener("abort", abort, { once: true });
     this.unsettled.add(id, request, asker);
     this.#track(this.request(request)).then(
       (reply) => {
+        if (!this.unsettled.hasJob(id)) this.#abandon(id);
         this.unsettled.accepted(reply.job);
         accept({ id, outcome });
       },
