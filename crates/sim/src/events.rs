@@ -42,6 +42,8 @@ pub(crate) enum Event {
     TimesOut { flight: usize },
     /// The requests of a host that is no more are ended.
     CutOff { life: usize },
+    /// A host's thread goes on.
+    Thaws { life: usize },
     /// There is a network again.
     Online,
     /// The disk is fast again.
@@ -59,28 +61,6 @@ impl Event {
     /// Tells whether it is waiting at the network card when the machine wakes.
     const fn is_received(&self) -> bool {
         matches!(self, Self::Ends { .. })
-    }
-
-    /// The host whose thread it needs.
-    const fn life(&self) -> Option<usize> {
-        match self {
-            Self::ToHost { life, .. }
-            | Self::TabLeft { life, .. }
-            | Self::DiskAnswers { life, .. }
-            | Self::Wakes { life, .. } => Some(*life),
-            Self::Act(_)
-            | Self::ToTab { .. }
-            | Self::HostStarts
-            | Self::Meets { .. }
-            | Self::DiskApplies { .. }
-            | Self::Arrives { .. }
-            | Self::Ends { .. }
-            | Self::TimesOut { .. }
-            | Self::CutOff { .. }
-            | Self::Online
-            | Self::DiskRecovers
-            | Self::Heals => None,
-        }
     }
 }
 
@@ -113,20 +93,6 @@ impl Events {
                 at.max(wake_ms)
             } else {
                 at.saturating_add(millis)
-            };
-            self.queue.insert((at, number), event);
-        }
-    }
-
-    /// One host's thread stands still from `now`.
-    pub(crate) fn freeze(&mut self, life: usize, now_ms: u64, millis: u64, flights: &[usize]) {
-        let wake_ms = now_ms.saturating_add(millis);
-        for ((at, number), event) in std::mem::take(&mut self.queue) {
-            let is_of_flight = matches!(&event, Event::Ends { flight } | Event::TimesOut { flight } if flights.contains(flight));
-            let at = if event.life() == Some(life) || is_of_flight {
-                at.max(wake_ms)
-            } else {
-                at
             };
             self.queue.insert((at, number), event);
         }

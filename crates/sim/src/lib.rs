@@ -68,7 +68,12 @@ pub fn run_with_trace(seed: u64, profile: Profile) -> Outcome {
 
 /// Drops what a violation does not need.
 pub fn shrink(seed: u64, profile: Profile, rule: &str) -> Shrunk {
-    let plan = shrink::shrink(seed, profile, plan(seed, profile), rule);
+    let plan = shrink::shrink(plan(seed, profile), |plan| {
+        let outcome = carry_out(seed, profile, plan, false);
+        outcome
+            .violation
+            .is_some_and(|violation| violation.rule == rule)
+    });
     Shrunk {
         transitions: plan
             .iter()

@@ -36,6 +36,8 @@ pub(crate) struct Entry {
 #[derive(Clone, Copy, Debug)]
 struct Claim {
     epoch: u64,
+    /// When its transaction was begun.
+    begun_ms: u64,
     is_sent: bool,
 }
 
@@ -88,7 +90,12 @@ impl Model {
         clippy::wildcard_enum_match_arm,
         reason = "the enum of another crate may grow; what this model does not know stops a debug run"
     )]
-    pub(crate) fn stored(&mut self, epoch: u64, changes: &[Change]) -> Result<(), Broken> {
+    pub(crate) fn stored(
+        &mut self,
+        epoch: u64,
+        begun_ms: u64,
+        changes: &[Change],
+    ) -> Result<(), Broken> {
         let mut claimed = Vec::new();
         for change in changes {
             match change {
@@ -98,7 +105,7 @@ impl Model {
                     }
                 }
                 Change::PutRecord { seq, record } => {
-                    if self.put(*seq, record, epoch)? {
+                    if self.put(*seq, record, epoch, begun_ms)? {
                         claimed.push((*seq, record.current.map(|spent| spent.started_at)));
                     }
                 }
@@ -111,7 +118,6 @@ impl Model {
         }
         claimed.sort_by_key(|(_, started_at)| *started_at);
         for (seq, started_at) in claimed {
-            self.check_order(seq)?;
             if let Some(job) = self.names.get(&seq).and_then(|name| self.jobs.get(name)) {
                 let cost = u64::from(job.card.cost);
                 self.pacing
@@ -152,7 +158,13 @@ impl Model {
     }
 
     /// Returns whether the record is a new claim.
-    fn put(&mut self, seq: Seq, record: &Record, epoch: u64) -> Result<bool, Broken> {
+    fn put(
+        &mut self,
+        seq: Seq,
+        record: &Record,
+        epoch: u64,
+        begun_ms: u64,
+    ) -> Result<bool, Broken> {
         let Some(job) = self
             .names
             .get(&seq)
@@ -201,6 +213,7 @@ impl Model {
                 record.attempt,
                 Claim {
                     epoch,
+                    begun_ms,
                     is_sent: false,
                 },
             );
@@ -233,7 +246,7 @@ impl Model {
         Ok(())
     }
 
-    /// A claimed job is the first of its key, and the only one on its way.
+    /// A job that is sent is the first of its key, and the only one on its way.
     fn check_order(&self, seq: Seq) -> Result<(), Broken> {
         let key = self
             .names
@@ -288,11 +301,17 @@ impl Model {
         }
     }
 
-    /// Takes a request that a host of `epoch` sends.
+    /// Takes a request that a host of `epoch` sends. Returns its job, and when its claim was begun.
     ///
     /// # Errors
     /// When its claim is not durable, or it was sent before.
-    pub(crate) fn sent(&mut self, seq: Seq, attempt: u32, epoch: u64) -> Result<Entry, Broken> {
+    pub(crate) fn sent(
+        &mut self,
+        seq: Seq,
+        attempt: u32,
+        epoch: u64,
+    ) -> Result<(Entry, u64), Broken> {
+        self.check_order(seq)?;
         let Some(job) = self
             .names
             .get(&seq)
@@ -304,7 +323,8 @@ impl Model {
         match job.claims.get_mut(&attempt) {
             Some(claim) if claim.epoch == epoch && !claim.is_sent => {
                 claim.is_sent = true;
-                Ok(job.clone())
+                let begun_ms = claim.begun_ms;
+                Ok((job.clone(), begun_ms))
             }
             Some(claim) => Err((
                 "unclaimed",

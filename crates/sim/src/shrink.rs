@@ -1,18 +1,12 @@
 //! Makes a failing plan smaller: drops transitions as long as the same rule stays broken.
 
-use crate::profile::Profile;
 use crate::transition::Step;
-use crate::{Outcome, carry_out};
 
 /// Runs after which a plan is small enough.
 const MAX_RUNS: usize = 2_000;
 
-/// Drops what the violation of `rule` does not need, ever smaller pieces at a time.
-pub(crate) fn shrink(seed: u64, profile: Profile, mut plan: Vec<Step>, rule: &str) -> Vec<Step> {
-    let is_broken = |plan: &[Step]| {
-        let Outcome { violation, .. } = carry_out(seed, profile, plan, false);
-        violation.is_some_and(|violation| violation.rule == rule)
-    };
+/// Drops what a violation does not need, ever smaller pieces at a time.
+pub(crate) fn shrink(mut plan: Vec<Step>, mut is_broken: impl FnMut(&[Step]) -> bool) -> Vec<Step> {
     let mut runs = 0;
     let mut size = plan.len().div_ceil(2).max(1);
     loop {
@@ -33,5 +27,29 @@ pub(crate) fn shrink(seed: u64, profile: Profile, mut plan: Vec<Step>, rule: &st
             return plan;
         }
         size = (size / 2).max(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transition::Transition;
+
+    #[test]
+    fn only_what_is_needed_is_left() {
+        let plan: Vec<Step> = (0..50)
+            .map(|at_ms| Step {
+                at_ms,
+                transition: Transition::DiskLost,
+            })
+            .collect();
+
+        let left = shrink(plan, |plan| {
+            let has = |at_ms| plan.iter().any(|step| step.at_ms == at_ms);
+            has(7) && has(31)
+        });
+
+        let instants: Vec<u64> = left.iter().map(|step| step.at_ms).collect();
+        assert_eq!(instants, [7, 31]);
     }
 }

@@ -35,6 +35,14 @@ pub(crate) enum Reply {
     Silence,
 }
 
+/// One arrival inside a window.
+#[derive(Clone, Copy, Debug)]
+struct Counted {
+    at_ms: u64,
+    cost: u64,
+    flight: usize,
+}
+
 #[derive(Debug)]
 struct Seen {
     first_at_ms: u64,
@@ -45,7 +53,7 @@ struct Seen {
 #[derive(Debug)]
 pub(crate) struct Upstream {
     api: Api,
-    windows: Vec<(Rule, VecDeque<(u64, u64)>)>,
+    windows: Vec<(Rule, VecDeque<Counted>)>,
     buckets: Vec<(Rule, BTreeMap<u64, u64>)>,
     /// Units that were claimed and certainly never left.
     given_back: u64,
@@ -176,16 +184,25 @@ impl Upstream {
     ///
     /// # Errors
     /// When it is more than a window allows.
-    pub(crate) fn judge_arrival(&mut self, at_ms: u64, cost: u64) -> Result<(), String> {
+    pub(crate) fn judge_arrival(
+        &mut self,
+        at_ms: u64,
+        cost: u64,
+        flight: usize,
+    ) -> Result<(), String> {
         for (rule, inside) in &mut self.windows {
             while inside
                 .front()
-                .is_some_and(|(then, _)| at_ms - then > rule.window_ms)
+                .is_some_and(|first| at_ms - first.at_ms > rule.window_ms)
             {
                 inside.pop_front();
             }
-            inside.push_back((at_ms, cost));
-            let seen: u64 = inside.iter().map(|(_, cost)| cost).sum();
+            inside.push_back(Counted {
+                at_ms,
+                cost,
+                flight,
+            });
+            let seen: u64 = inside.iter().map(|counted| counted.cost).sum();
             if seen > rule.limit {
                 return Err(format!(
                     "{}: {seen} in the window that ends at {at_ms}, the limit is {} per {} ms",
@@ -194,6 +211,13 @@ impl Upstream {
             }
         }
         Ok(())
+    }
+
+    /// Counts a request no longer.
+    pub(crate) fn excuse(&mut self, flight: usize) {
+        for (_, inside) in &mut self.windows {
+            inside.retain(|counted| counted.flight != flight);
+        }
     }
 
     /// Carries out a request, and says what goes back.
@@ -294,5 +318,71 @@ impl Upstream {
             Refusal::Garbage => Reply::Status(429, after("soon, -1e3".to_owned())),
             Refusal::TooEarly => Reply::Status(425, Vec::new()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(kind: Kind, key_ttl_ms: Option<u64>) -> Upstream {
+        let rule = Rule {
+            limit: 2,
+            window_ms: 1_000,
+            kind,
+        };
+        let api = Api {
+            budget: Some("b"),
+            origin: "https://b.test",
+            rules: vec![rule],
+            max_in_flight: None,
+            key_ttl_ms,
+            latency: Latency::Steady(1),
+            clock_ahead_ms: 0,
+        };
+        Upstream::new(api, 1, 1)
+    }
+
+    fn arrival(at_ms: u64, fault: Option<Fault>) -> Arrival<'static> {
+        let (job, key) = ("j", Some("k"));
+        Arrival {
+            at_ms,
+            job,
+            key,
+            fault,
+        }
+    }
+
+    #[test]
+    fn an_arrival_exactly_one_window_old_still_counts() {
+        let mut server = server(Kind::Window, None);
+        assert!(server.judge_arrival(0, 2, 0).is_ok());
+
+        assert!(server.judge_arrival(1_000, 1, 1).is_err());
+        assert!(server.judge_arrival(2_001, 1, 2).is_ok());
+    }
+
+    #[test]
+    fn a_bucket_allows_what_it_holds_and_refills() {
+        let mut server = server(Kind::Bucket, None);
+        for _ in 0..3 {
+            assert!(server.judge_claim(0, 1).is_ok());
+        }
+
+        assert!(server.judge_claim(0, 1).is_err());
+        assert!(server.judge_claim(10_000, 3).is_ok());
+    }
+
+    #[test]
+    fn a_key_is_honoured_until_it_is_too_old() {
+        let mut server = server(Kind::Window, Some(1_000));
+        server.carry_out(&arrival(0, Some(Fault::Fails(500, true))));
+
+        let again = server.carry_out(&arrival(900, None));
+        assert_eq!(again, Reply::Status(200, Vec::new()));
+        assert_eq!(server.times_applied("j"), 1);
+
+        server.carry_out(&arrival(1_001, None));
+        assert_eq!(server.times_applied("j"), 2);
     }
 }

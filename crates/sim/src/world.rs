@@ -71,6 +71,8 @@ pub(crate) struct World {
     is_offline: bool,
     names: u64,
     set_back_ms: u64,
+    /// When the machine's last sleep ends.
+    wakes_ms: u64,
     rest: Rest,
 }
 
@@ -111,6 +113,7 @@ impl World {
             is_offline: false,
             names: 0,
             set_back_ms: 0,
+            wakes_ms: 0,
             rest: Rest::default(),
             plan: plan.to_vec(),
             settings,
@@ -140,6 +143,10 @@ impl World {
                 continue;
             }
             self.now_ms = self.now_ms.max(at_ms);
+            if let Some(life) = self.frozen_life(&event) {
+                self.lives[life].backlog.push_back(event);
+                continue;
+            }
             self.steps += 1;
             self.happen(event);
             self.judge_pace();
@@ -148,6 +155,31 @@ impl World {
                 self.fail("endless", "the run does not come to an end".to_owned());
             }
         }
+    }
+
+    /// The host whose thread an event needs, if that stands still or has not caught up.
+    fn frozen_life(&self, event: &Event) -> Option<usize> {
+        let life = match event {
+            Event::ToHost { life, .. }
+            | Event::TabLeft { life, .. }
+            | Event::DiskAnswers { life, .. }
+            | Event::Wakes { life, .. } => *life,
+            Event::Ends { flight } | Event::TimesOut { flight } => self.flights[*flight].life(),
+            Event::Act(_)
+            | Event::ToTab { .. }
+            | Event::HostStarts
+            | Event::Meets { .. }
+            | Event::DiskApplies { .. }
+            | Event::Arrives { .. }
+            | Event::CutOff { .. }
+            | Event::Thaws { .. }
+            | Event::Online
+            | Event::DiskRecovers
+            | Event::Heals => return None,
+        };
+        let thread = &self.lives[life];
+        let is_frozen = thread.frozen_until_ms > self.now_ms || !thread.backlog.is_empty();
+        (thread.is_running() && is_frozen).then_some(life)
     }
 
     /// A timer that was set anew, or the time-out of what is over, is as good as cleared.
@@ -166,6 +198,7 @@ impl World {
             | Event::Arrives { .. }
             | Event::Ends { .. }
             | Event::CutOff { .. }
+            | Event::Thaws { .. }
             | Event::Online
             | Event::DiskRecovers
             | Event::Heals => false,
@@ -191,6 +224,7 @@ impl World {
             Event::Ends { flight } => self.end_flight(flight),
             Event::TimesOut { flight } => self.time_out(flight),
             Event::CutOff { life } => self.cut_off(life),
+            Event::Thaws { life } => self.thaw(life),
             Event::Online => self.online(),
             Event::DiskRecovers => self.slow_disk_ms = 0,
             Event::Heals => self.heal(),

@@ -31,8 +31,8 @@ struct Line {
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     until: u64,
-    /// Whether the server named the wait.
-    is_known: bool,
+    /// Whether the server named the wait, and it is not added to one that goes on: the jitter is drawn now.
+    draws_jitter: bool,
 }
 
 /// The pauses of all budgets.
@@ -92,12 +92,13 @@ impl Pacing {
         else {
             return;
         };
-        let until = EPOCH_MS + now_ms + asked_ms.unwrap_or(0).max(1_000);
+        let now = EPOCH_MS + now_ms;
+        let until = now + asked_ms.unwrap_or(0).max(1_000);
         let before = line.asked.map_or(0, |asked| asked.until);
-        let is_known = asked_ms.is_some();
+        let paused_until = line.stored.map_or(0, |(until, _)| until).max(before);
         line.asked = Some(Asked {
             until: before.max(until),
-            is_known,
+            draws_jitter: asked_ms.is_some() && paused_until < now,
         });
     }
 
@@ -116,7 +117,7 @@ impl Pacing {
         if self.is_blind {
             return Ok(());
         }
-        if let Some(asked) = line.asked.filter(|asked| asked.is_known) {
+        if let Some(asked) = line.asked.filter(|asked| asked.draws_jitter) {
             let count = if asked.until == until {
                 &mut self.exact
             } else {

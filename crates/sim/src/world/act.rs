@@ -18,6 +18,8 @@ use crate::transition::{Transition, Wish};
 const MAX_SET_BACK_MS: u64 = 600_000;
 /// Numbers of requests that the client never gives.
 const FOREIGN: u64 = 1_000_000_000;
+/// A sleep that no connection outlives.
+const DEAD_CONNECTION_MS: u64 = 30_000;
 /// How long a host needs to notice that a page has gone.
 const NOTICE_MS: u64 = 200;
 
@@ -37,11 +39,12 @@ impl World {
                 }
             }
             Transition::TakeOver => self.plan_start(0),
-            Transition::Freeze { ms } => self.freeze(ms),
-            Transition::Sleep { ms } => {
-                self.events.sleep(self.now_ms, ms);
-                self.clocks.sleep(ms);
+            Transition::Freeze { ms } => {
+                if let Some(life) = self.owner {
+                    self.freeze(life, ms);
+                }
             }
+            Transition::Sleep { ms } => self.sleep(ms),
             Transition::SetClock { by_ms } => self.set_clock(by_ms),
             Transition::Stumble { ms } => self.clocks.stumble(ms),
             Transition::Disk { times, fault } => self.disk_faults.extend((0..times).map(|_| fault)),
@@ -242,14 +245,23 @@ impl World {
         }
     }
 
-    fn freeze(&mut self, ms: u64) {
-        let Some(life) = self.owner else {
-            return;
-        };
-        let flights: Vec<usize> = (0..self.flights.len())
-            .filter(|flight| self.flights[*flight].is_of(life))
-            .collect();
-        self.events.freeze(life, self.now_ms, ms, &flights);
+    fn sleep(&mut self, ms: u64) {
+        self.events.sleep(self.now_ms, ms);
+        self.wakes_ms = self.now_ms + ms;
+        for port in self.ports.values_mut() {
+            port.sleep(self.now_ms, ms);
+        }
+        self.clocks.sleep(ms);
+        for life in self
+            .lives
+            .iter_mut()
+            .filter(|life| life.frozen_until_ms > self.now_ms)
+        {
+            life.frozen_until_ms += ms;
+        }
+        if ms >= DEAD_CONNECTION_MS {
+            self.break_silent(ms);
+        }
     }
 
     fn set_clock(&mut self, by_ms: i64) {

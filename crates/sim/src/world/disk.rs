@@ -17,8 +17,8 @@ type Answer = Result<ReadBodies<Body>, StoreError>;
 /// What a host asked of the disk.
 #[derive(Debug)]
 pub(crate) enum Op {
-    /// To store a transaction.
-    Store(Transaction<Body>),
+    /// To store a transaction, since an instant.
+    Store(Transaction<Body>, u64),
     /// To read requests.
     Read(Vec<BatchNo>),
     /// Done; the answer is on its way.
@@ -29,7 +29,7 @@ pub(crate) enum Op {
 
 impl Op {
     const fn is_write(&self) -> bool {
-        matches!(self, Self::Store(_) | Self::Stored(_))
+        matches!(self, Self::Store(..) | Self::Stored(_))
     }
 }
 
@@ -46,7 +46,7 @@ impl World {
                 format!("host {life} has two operations of a kind on their way"),
             );
         }
-        if let Op::Store(transaction) = &op {
+        if let Op::Store(transaction, _) = &op {
             let changes = transaction.changes.len();
             self.trace.note(
                 self.now_ms,
@@ -77,14 +77,16 @@ impl World {
     pub(super) fn disk_applies(&mut self, life: usize, number: u64) {
         let done = match self.lives[life].ops.remove(&number) {
             None => return,
-            Some(Op::Store(transaction)) => Op::Stored(self.commit(life, transaction)),
+            Some(Op::Store(transaction, begun_ms)) => {
+                Op::Stored(self.commit(life, transaction, begun_ms))
+            }
             Some(Op::Read(batches)) => Op::Found(self.read(batches)),
             Some(done @ (Op::Stored(_) | Op::Found(_))) => done,
         };
         self.lives[life].ops.insert(number, done);
     }
 
-    fn commit(&mut self, life: usize, transaction: Transaction<Body>) -> Answer {
+    fn commit(&mut self, life: usize, transaction: Transaction<Body>, begun_ms: u64) -> Answer {
         let fault = self.disk_faults.pop_front();
         match fault {
             Some(DiskFault::Breaks) => return Err(StoreError::Transient("broken".to_owned())),
@@ -112,7 +114,7 @@ impl World {
                         format!("a write of epoch {epoch} takes effect after epoch {newest}"),
                     );
                 }
-                let stored = self.model.stored(epoch, &changes);
+                let stored = self.model.stored(epoch, begun_ms, &changes);
                 self.judge(stored);
             }
             Err(error) => {
@@ -145,7 +147,7 @@ impl World {
         match self.lives[life].ops.remove(&number) {
             Some(Op::Stored(answer)) => self.feed(life, HostInput::StoreDone(answer)),
             Some(Op::Found(answer)) => self.feed(life, HostInput::BodiesRead(answer)),
-            Some(Op::Store(_) | Op::Read(_)) | None => {}
+            Some(Op::Store(..) | Op::Read(_)) | None => {}
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The lives of hosts: they start, are driven, die at any instant, or go on after another one has taken over.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
@@ -19,6 +19,9 @@ use crate::message::Body;
 const HANDOVER_MS: u64 = 50;
 /// How long requests of a host that is no more may still reach a server: the browser ends them with their worker.
 const LAST_WORDS_MS: u64 = 1_000;
+/// Units by which a bucket may be too full after a takeover: the records of retried jobs forget what is older than a
+/// window, and what a bucket holds depends on more than that.
+const TAKEOVER_SLACK: u64 = 2;
 /// Outputs of one turn that need no reason.
 const FEW_OUTPUTS: usize = 200;
 
@@ -34,6 +37,10 @@ pub(crate) struct Life {
     pub(super) next_op: u64,
     armed: u64,
     armed_at: Option<Mono>,
+    /// Its thread stands still until then.
+    pub(super) frozen_until_ms: u64,
+    /// What arrived meanwhile, in order.
+    pub(super) backlog: VecDeque<Event>,
     /// How many outputs it will carry out before it dies.
     pub(super) outputs_left: Option<u32>,
 }
@@ -96,6 +103,10 @@ impl World {
             },
         };
         self.model.pacing.owner_starts(epoch);
+        self.excuse_late();
+        for server in &mut self.servers {
+            server.give_back(TAKEOVER_SLACK);
+        }
         let host = Host::new(config, opened, now);
         self.lives.push(Life {
             host,
@@ -107,6 +118,8 @@ impl World {
             next_op: 0,
             armed: 0,
             armed_at: None,
+            frozen_until_ms: 0,
+            backlog: VecDeque::new(),
             outputs_left: None,
         });
         self.owner = Some(life);
@@ -127,10 +140,30 @@ impl World {
             .note(self.now_ms, format_args!("host {life} dies"));
         self.lives[life].is_dead = true;
         self.lives[life].ops.clear();
+        self.lives[life].backlog.clear();
         self.events
             .push(self.now_ms + LAST_WORDS_MS, Event::CutOff { life });
         if self.owner == Some(life) {
             self.owner = None;
+        }
+    }
+
+    /// A host's thread stands still.
+    pub(super) fn freeze(&mut self, life: usize, ms: u64) {
+        let frozen_until_ms = &mut self.lives[life].frozen_until_ms;
+        *frozen_until_ms = (*frozen_until_ms).max(self.now_ms + ms);
+        let thaws_ms = *frozen_until_ms;
+        self.events.push(thaws_ms, Event::Thaws { life });
+    }
+
+    /// A host's thread goes on with what arrived meanwhile, unless it was frozen again.
+    pub(super) fn thaw(&mut self, life: usize) {
+        while self.lives[life].frozen_until_ms <= self.now_ms
+            && let Some(event) = self.lives[life].backlog.pop_front()
+        {
+            if !self.is_stale(&event) {
+                self.happen(event);
+            }
         }
     }
 
@@ -209,7 +242,9 @@ impl World {
             } => {
                 self.post_to_tab(life, tab, &stamp, &message, response);
             }
-            HostOutput::Store(transaction) => self.begin_op(life, Op::Store(transaction)),
+            HostOutput::Store(transaction) => {
+                self.begin_op(life, Op::Store(transaction, self.now_ms));
+            }
             HostOutput::Read(batches) => self.begin_op(life, Op::Read(batches)),
             HostOutput::Send {
                 seq,

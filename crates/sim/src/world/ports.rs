@@ -20,6 +20,15 @@ pub(crate) struct Port {
 }
 
 impl Port {
+    /// What is on its way arrives later.
+    pub(super) fn sleep(&mut self, now_ms: u64, ms: u64) {
+        for last_ms in [&mut self.to_host_ms, &mut self.to_tab_ms] {
+            if *last_ms >= now_ms {
+                *last_ms += ms;
+            }
+        }
+    }
+
     /// When the last message that was posted to the host arrives.
     pub(super) const fn to_host_ms(self) -> u64 {
         self.to_host_ms

@@ -15,6 +15,9 @@ use crate::upstream::{Arrival, Reply};
 /// How long it takes to find out that there is no connection.
 const UNREACHABLE_MS: u64 = 30;
 
+/// A claim that takes longer than this leaves a request whose end only its own host knows.
+const LATE_MS: u64 = 500;
+
 /// One request.
 #[derive(Clone, Debug)]
 pub(crate) struct Flight {
@@ -29,14 +32,19 @@ pub(crate) struct Flight {
     fault: Option<Fault>,
     back_ms: u64,
     end: Option<End>,
+    /// Whether it left so long after its claim that a next owner cannot know how long it is on its way.
+    is_late: bool,
+    /// When its time-out is over.
+    ends_ms: u64,
+    is_excused: bool,
     /// Whether nothing more will come of it.
     pub(super) is_over: bool,
 }
 
 impl Flight {
-    /// Tells whether a host waits for it.
-    pub(super) const fn is_of(&self, life: usize) -> bool {
-        self.life == life && !self.is_over
+    /// The host that waits for it.
+    pub(super) const fn life(&self) -> usize {
+        self.life
     }
 }
 
@@ -58,7 +66,7 @@ impl World {
         timeout_ms: u64,
     ) {
         let sent = self.model.sent(seq, attempt, self.lives[life].epoch);
-        let Some(entry) = self.judge(sent) else {
+        let Some((entry, begun_ms)) = self.judge(sent) else {
             return;
         };
         let url = request["url"].as_str().unwrap_or_default();
@@ -109,6 +117,9 @@ impl World {
             fault,
             back_ms,
             end: None,
+            is_late: self.now_ms - begun_ms > LATE_MS,
+            ends_ms: self.now_ms + timeout_ms,
+            is_excused: false,
             is_over: false,
         });
         self.judge_concurrency(api);
@@ -146,8 +157,8 @@ impl World {
 
     fn plan_end(&mut self, flight: usize, after_ms: u64, end: End) {
         self.flights[flight].end = Some(end);
-        self.events
-            .push(self.now_ms + after_ms, Event::Ends { flight });
+        let at_ms = (self.now_ms + after_ms).max(self.wakes_ms);
+        self.events.push(at_ms, Event::Ends { flight });
     }
 
     /// One attempt of a job at a time, but for those of owners that are no more.
@@ -169,7 +180,7 @@ impl World {
         let on_their_way = self
             .flights
             .iter()
-            .filter(|flight| flight.api == api && !flight.is_over)
+            .filter(|flight| flight.api == api && !flight.is_over && !flight.is_excused)
             .count();
         let most = self.settings.apis[api]
             .max_in_flight
@@ -196,13 +207,17 @@ impl World {
             fault,
             back_ms,
             is_over,
+            is_excused,
             ..
         } = self.flights[flight].clone();
         if is_over {
             return;
         }
         let server = &mut self.servers[api];
-        let counted = server.judge_arrival(self.now_ms, cost);
+        let counted = match is_excused {
+            true => Ok(()),
+            false => server.judge_arrival(self.now_ms, cost, flight),
+        };
         let arrival = Arrival {
             at_ms: self.now_ms,
             job: &job,
@@ -273,6 +288,28 @@ impl World {
                 .refused(api, epoch, self.now_ms, asked_ms(refusal));
         }
         self.feed(life, input);
+    }
+
+    /// A new owner starts: late requests of others are beyond what it can know.
+    pub(super) fn excuse_late(&mut self) {
+        for (number, flight) in self.flights.iter_mut().enumerate() {
+            // A frozen host ends no request in time.
+            let is_old = self.now_ms > flight.ends_ms && !flight.is_over;
+            if (flight.is_late || is_old) && !flight.is_excused {
+                flight.is_excused = true;
+                self.servers[flight.api].excuse(number);
+            }
+        }
+    }
+
+    /// The machine sleeps for so long that what no answer comes to is broken when it wakes.
+    pub(super) fn break_silent(&mut self, ms: u64) {
+        for flight in 0..self.flights.len() {
+            let Flight { is_over, end, .. } = &self.flights[flight];
+            if !is_over && end.is_none() {
+                self.plan_end(flight, ms, End::None(NoAnswer::Network));
+            }
+        }
     }
 
     /// Ends the requests of a host that is no more.
