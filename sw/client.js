@@ -48,6 +48,7 @@ class Queue extends EventTarget {
   #intake;
   #first = deferred();
   #isClosed = false;
+  /** @type {number | undefined} */ #birth;
   #budgets;
   #connection;
   #snapshots;
@@ -173,8 +174,10 @@ class Queue extends EventTarget {
   }
 
   /** @param {HostMessage} welcome @param {boolean} isChanged */
-  #welcomed({ host, durable, version, epoch, instance }, isChanged) {
+  #welcomed({ host, durable, version, epoch, instance, birth }, isChanged) {
     const details = /** @type {Host} */ ({ host, durable, version, epoch, instance });
+    if (this.#birth !== undefined && birth !== this.#birth) this.#lost();
+    this.#birth = birth;
     this.#unsettled.askAgain((request) => this.#connection.request(request));
     const isKnown = this.#snapshots.restart();
     if (isChanged) this.#emit("host-changed", details);
@@ -182,6 +185,13 @@ class Queue extends EventTarget {
       this.#first.resolve(details);
       this.#first.isOver ? (this.ready = Promise.resolve(details)) : (this.#first.isOver = true);
     });
+  }
+
+  /** The database is another one: whether what it held was sent, nobody knows, so none of it is asked for again. */
+  #lost() {
+    const message = "the browser's storage was cleared, and what it held with it";
+    this.#unsettled.lose(new PacelineError("storage", message));
+    this.#emit("storage", { message });
   }
 
   /** @param {HostMessage} message */

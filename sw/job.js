@@ -27,7 +27,7 @@ const CHOICES = {
 const NAMES = ["id", "group", "key", "budget"];
 const FLAGS = ["repeatable", "ephemeral"];
 /** @type {Record<string, [number, number]>} */
-const NUMBERS = { maxWaitMs: [1, MAX_INT], notBefore: [0, MAX_INT], timeoutMs: [1, 600_000], cost: [1, 2 ** 32 - 1] };
+const NUMBERS = { maxWaitMs: [1, 3_652 * 86_400_000], notBefore: [0, 8.64e15], timeoutMs: [1, 600_000], cost: [1, 2 ** 32 - 1] };
 
 const encoder = new TextEncoder();
 

@@ -188,6 +188,8 @@ export type HostMessage = { "type": "welcome",
   durable: boolean,
   /** The host's version. */
   version: string,
+  /** When the database was made, in milliseconds since the epoch; another one has lost what was accepted. */
+  birth: number,
 } | { "type": "accepted",
   /** The one job of an `enqueue`. */
   job?: AcceptedJob,

@@ -97,6 +97,17 @@ export class Unsettled {
     }
   }
 
+  /** Ends what a host had accepted; what it had not is still on its way. @param {import("./errors.js").PacelineError} error */
+  lose(error) {
+    const { code, message } = error;
+    for (const [id, job] of [...this.#jobs]) {
+      if (job.isAccepted) this.settle({ id, state: "failed", code, message, cause: error });
+    }
+    for (const bulk of [...this.#bulks]) {
+      if (bulk.isAccepted && this.#bulks.delete(bulk)) bulk.reject(error);
+    }
+  }
+
   /** Ends all waiting in this tab. @param {import("./errors.js").PacelineError} error */
   failAll(error) {
     const { code, message } = error;

@@ -70,6 +70,8 @@ export interface HostMessage {
   host?: string;
   durable?: boolean;
   version?: string;
+  /** When the database was made. */
+  birth?: number;
   job?: Outcome;
   response?: Answer;
   snapshot?: Snapshot;

@@ -214,3 +214,30 @@ async function debugWorker(session: CDPSession): Promise<(expression: string) =>
     session.send("Target.sendMessageToTarget", { sessionId, message }).catch(reject);
   });
 }
+
+test("what a deleted database held is told as lost and not sent again", async ({ openTabs, strict, account, server }) => {
+  await strict.put(account, { limits: [{ limit: 20, window_ms: 1_000, algorithm: "sliding-log" }], idempotency: false });
+  const [tab, other] = await openTabs(2);
+  const api = `${server.https}/strict/${account}/api`;
+  await tab!.evaluate(async (api) => {
+    const client: string = "/paceline/client.js";
+    const { connect } = await import(client);
+    window.queue = connect({ budgets: [{ id: "api", match: [`${api}/*`], limits: ["20/1s"] }] });
+    await window.queue.ready;
+    const jobs = Array.from({ length: 60 }, (_, n) => ({ method: "POST", url: `${api}/notes`, body: { n } }));
+    const bulk = await window.queue.enqueueMany(jobs, { group: "bulk" });
+    window.kept = { ended: bulk.settled.then(() => "settled", ({ code }) => code) };
+  }, api);
+  await strict.until(account, ({ applied }) => applied >= 25);
+
+  await other!.evaluate(() => new Promise<void>((resolve, reject) => {
+    const request = indexedDB.deleteDatabase("paceline:default");
+    request.onsuccess = () => resolve();
+    request.onerror = () => reject(request.error);
+  }));
+
+  expect(await tab!.evaluate(() => window.kept.ended)).toBe("storage");
+  const { applied, duplicated } = await strict.report(account);
+  expect(duplicated).toBe(0);
+  expect(applied).toBeLessThan(60);
+});

@@ -74,6 +74,17 @@ struct Ramp {
     spacing_ms: u64,
 }
 
+/// Units that an attempt took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Spend {
+    pub(crate) start: Wall,
+    /// When it ended, at the latest.
+    pub(crate) end: Wall,
+    pub(crate) cost: u32,
+    /// The attempt, while it is on its way.
+    pub(crate) live: Option<Ticket>,
+}
+
 /// What a refusal did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
@@ -145,23 +156,54 @@ impl Budget {
     }
 
     /// Takes over a changed configuration and keeps what was consumed.
-    pub(crate) fn configure(&mut self, config: BudgetConfig, now: Mono) {
+    /// Returns the places of rules that are new, to be given what was spent before.
+    pub(crate) fn configure(&mut self, config: BudgetConfig, now: Mono) -> Vec<usize> {
         if config.rules() != self.config.rules() {
             self.factor_permille = WHOLE;
         }
         self.config = config;
-        self.apply_rules(now);
+        self.apply_rules(now)
     }
 
-    /// Gives the limiters the rules, as much of them as is used now; what was consumed is kept.
-    fn apply_rules(&mut self, now: Mono) {
+    /// Gives the limiters the rules, as much of them as is used now. A rule keeps what was consumed under the same algorithm
+    /// and window, wherever it stood before; the others are new, and their places are returned.
+    fn apply_rules(&mut self, now: Mono) -> Vec<usize> {
         let factor = self.factor_permille;
-        self.limiters.truncate(self.config.rules().len());
+        let mut old = std::mem::take(&mut self.limiters);
+        let mut new = Vec::new();
         for (index, rule) in self.config.rules().iter().enumerate() {
             let rule = rule.scaled(factor);
-            match self.limiters.get_mut(index) {
-                Some(limiter) => limiter.configure(rule, now),
-                None => self.limiters.push(Limiter::new(rule, now)),
+            let is_same = |limiter: &Limiter| {
+                let known = limiter.rule();
+                known.algorithm() == rule.algorithm() && known.window_ms() == rule.window_ms()
+            };
+            match old.iter().position(is_same) {
+                Some(at) => {
+                    let mut limiter = old.swap_remove(at);
+                    limiter.configure(rule, now);
+                    self.limiters.push(limiter);
+                }
+                None => {
+                    new.push(index);
+                    self.limiters.push(Limiter::new(rule, now));
+                }
+            }
+        }
+        new
+    }
+
+    /// Gives new limiters what was spent before they were made.
+    pub(crate) fn seed(&mut self, new: &[usize], spends: &[Spend], now: Now) {
+        for index in new {
+            let Some(limiter) = self.limiters.get_mut(*index) else {
+                continue;
+            };
+            for spend in spends {
+                let cost = fitting(limiter, spend.cost);
+                match spend.live {
+                    Some(ticket) => limiter.take(ticket, cost, now),
+                    None => limiter.restore(cost, spend.start, spend.end, now),
+                }
             }
         }
     }
@@ -192,7 +234,7 @@ impl Budget {
         self.refusing_since = record.refusing_since;
         self.holds = record.holds.iter().copied().collect();
         self.factor_permille = record.factor_permille.unwrap_or(WHOLE).clamp(TENTH, WHOLE);
-        self.apply_rules(now.mono);
+        let _ = self.apply_rules(now.mono);
         let Some(until_wall) = record.paused_until.filter(|until| *until > now.wall) else {
             return;
         };
@@ -407,7 +449,7 @@ impl Budget {
     fn adapt(&mut self, factor_permille: u32, now: Mono) {
         self.factor_permille = factor_permille.clamp(TENTH, WHOLE);
         self.adapted_at = now;
-        self.apply_rules(now);
+        let _ = self.apply_rules(now);
     }
 
     /// Notes a refusal that could be read; what hides for a while after it may be others.

@@ -408,7 +408,15 @@ impl Core {
         for config in configs {
             let id = config.id.clone();
             match self.budgets.get_mut(&id) {
-                Some(budget) => budget.configure(config, now.mono),
+                Some(budget) => {
+                    let new = budget.configure(config, now.mono);
+                    if !new.is_empty() {
+                        let spends = self.spends(&id, now);
+                        if let Some(budget) = self.budgets.get_mut(&id) {
+                            budget.seed(&new, &spends, now);
+                        }
+                    }
+                }
                 None => self.declare(id, config, now),
             }
         }

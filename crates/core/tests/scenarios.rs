@@ -1139,3 +1139,31 @@ fn a_failed_job_whose_request_is_gone_is_not_sent_again() {
     assert_eq!(world.reply(request), Some(&expected));
     assert_eq!(world.server.arrivals.len(), 1);
 }
+
+#[test]
+fn rules_in_another_order_keep_what_each_has_consumed() {
+    let mut world = World::new(&["5/1s", "20/10s"], None);
+    world.enqueue(cards("j", 60));
+    for n in 0..40 {
+        world.run_until(n * 250);
+        let rules: &[&str] = if n % 2 == 0 {
+            &["20/10s", "5/1s"]
+        } else {
+            &["8/2s", "5/1s", "20/10s"]
+        };
+        world.input(Input::Configure(vec![budget("api", rules, None)]));
+    }
+    world.run(200_000);
+
+    assert!(
+        world.server.max_seen(1_000) <= 5,
+        "{}",
+        world.server.max_seen(1_000)
+    );
+    assert!(
+        world.server.max_seen(10_000) <= 20,
+        "{}",
+        world.server.max_seen(10_000)
+    );
+    assert_eq!(world.settled.len(), 60);
+}

@@ -41,7 +41,10 @@ impl<B> Default for Bodies<B> {
 impl<B: Clone + Default> Bodies<B> {
     /// Takes the requests of jobs that are handed in.
     pub(crate) fn hand_in(&mut self, jobs: impl Iterator<Item = (JobId, B)>) {
-        self.incoming.extend(jobs);
+        for (id, body) in jobs {
+            // The same name twice is the same job, the first.
+            self.incoming.entry(id).or_insert(body);
+        }
     }
 
     /// Drops what was handed in and went into no batch: jobs that were known before, or refused.

@@ -27,7 +27,7 @@ use commits::Commits;
 use paceline_core::Core;
 use paceline_core::ids::{BatchNo, GroupId, JobId, RequestId, Seq};
 use paceline_core::io::{Effect, Event, Input, Network, NoAnswer, Reply, Target, Verdict};
-use paceline_core::job::Reason;
+use paceline_core::job::{GroupRecord, Reason};
 use paceline_core::scheduler::WakeReason;
 use paceline_core::time::{Mono, Now};
 use paceline_protocol::reply::f64_eq::F64;
@@ -152,6 +152,15 @@ enum What {
     Other,
 }
 
+/// A bulk of which some jobs were known before, and belong to another group: its end is counted here.
+#[derive(Debug)]
+struct Bulk {
+    tab: TabId,
+    group: GroupId,
+    unsettled: BTreeSet<JobId>,
+    record: GroupRecord,
+}
+
 /// Whether an asker wants the response, or only to hear that the job has settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Wants {
@@ -184,6 +193,8 @@ pub struct Host<B> {
     is_stopped: bool,
     /// Stored records that could not be read; told to each tab.
     quarantined: u32,
+    birth: u64,
+    bulks: Vec<Bulk>,
 }
 
 impl<B: Clone + Default> Host<B> {
@@ -211,6 +222,8 @@ impl<B: Clone + Default> Host<B> {
             is_dirty: false,
             is_stopped: false,
             quarantined: opened.quarantined,
+            birth: opened.birth.as_millis(),
+            bulks: Vec::new(),
         };
         host.drive(Input::Recovered(opened.stored), now);
         host.settle_turn(now);
@@ -394,6 +407,7 @@ impl<B: Clone + Default> Host<B> {
         // A job that ended without an answer may have been answered before.
         let response = response.filter(|_| job.status.is_some());
         self.bodies.forget(seq);
+        self.count_in_bulks(id, job.state);
         for (tab, wants) in self.askers.remove(id).unwrap_or_default() {
             let response = response.clone().filter(|_| wants == Wants::Response);
             let message = HostMessage::Settled { job: job.clone() };
@@ -436,6 +450,7 @@ impl<B: Clone + Default> Host<B> {
                 now,
             );
         }
+        self.bulks.retain(|bulk| bulk.tab != tab);
         self.group_askers.retain(|_, tabs| {
             tabs.remove(&tab);
             !tabs.is_empty()

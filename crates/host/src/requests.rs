@@ -1,5 +1,7 @@
 //! What tabs ask, one request after the other.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use paceline_core::ids::{GroupId, JobId, MAX_NAME_CHARS};
 use paceline_core::io::{Filter, Force, Input, Target};
 use paceline_core::job::{Card, GroupRecord, HoldCause, Lane, Outcome, Reason, State};
@@ -12,7 +14,7 @@ use paceline_protocol::reply::f64_eq::F64;
 use paceline_protocol::request::{Cancel, Enqueue, EnqueueMany, Hello, OneBudget, Retry};
 use paceline_protocol::{HostMessage, Request, WireError};
 
-use crate::{Host, Tab, TabId, Wants, What, wire};
+use crate::{Bulk, Host, Tab, TabId, Wants, What, wire};
 
 impl<B: Clone + Default> Host<B> {
     pub(crate) fn message(
@@ -103,6 +105,7 @@ impl<B: Clone + Default> Host<B> {
             host: self.config.kind.clone(),
             durable: self.config.durable,
             version: self.config.version.clone(),
+            birth: self.birth,
         };
         self.post(tab, Some(re), message);
         if self.quarantined > 0 {
@@ -228,7 +231,10 @@ impl<B: Clone + Default> Host<B> {
             path,
             &defaults,
             || fresh,
-            |asked, url| self.budgets.resolve(asked, url),
+            |asked, url| {
+                let known = || self.core.budget_of(job.id.as_deref()?);
+                self.budgets.resolve(asked, url).or_else(known)
+            },
         )
     }
 
@@ -253,10 +259,12 @@ impl<B: Clone + Default> Host<B> {
             self.add_asker(tab, id, wants);
         }
         let total = u32::try_from(jobs.len()).unwrap_or(u32::MAX);
-        let settled = jobs
+        let ended = count(&jobs);
+        let unsettled: BTreeSet<JobId> = jobs
             .iter()
-            .all(|(_, state, _)| state.is_settled())
-            .then(|| count(&jobs));
+            .filter(|(_, state, _)| !state.is_settled())
+            .map(|(id, _, _)| id.clone())
+            .collect();
         let mut accepted = jobs
             .into_iter()
             .map(|(id, state, outcome)| wire::accepted(&id, state, outcome.as_ref()));
@@ -275,7 +283,7 @@ impl<B: Clone + Default> Host<B> {
         };
         self.post(tab, Some(re), message);
         if let Some(group) = group {
-            self.add_group_asker(tab, group, settled);
+            self.add_group_asker(tab, group, unsettled, ended);
         }
     }
 
@@ -285,34 +293,70 @@ impl<B: Clone + Default> Host<B> {
         *before = (*before).max(wants);
     }
 
-    /// Tells a tab how a group ended, at once or once it does. `settled` counts the jobs that the tab asked for, if all
-    /// have ended: clean-up may have left nothing else of the group.
-    fn add_group_asker(&mut self, tab: TabId, group: GroupId, settled: Option<GroupRecord>) {
-        let record = self.core.group(&group);
-        if record.is_some_and(|record| record.settled_at.is_none()) {
-            self.group_askers.entry(group).or_default().insert(tab);
-        } else if let Some(GroupRecord {
-            done,
-            failed,
-            cancelled,
-            ..
-        }) = record.or(settled)
-        {
-            self.post(
+    /// Tells a tab how its bulk ended, at once or once it does. Jobs that were known before may belong to another group,
+    /// or clean-up may have left nothing of theirs: then the bulk is counted for itself.
+    fn add_group_asker(
+        &mut self,
+        tab: TabId,
+        group: GroupId,
+        unsettled: BTreeSet<JobId>,
+        ended: GroupRecord,
+    ) {
+        let whole = self
+            .core
+            .group(&group)
+            .filter(|record| record.total >= ended.total);
+        match whole {
+            Some(record) if record.settled_at.is_none() => {
+                self.group_askers.entry(group).or_default().insert(tab);
+            }
+            Some(record) => self.tell_bulk(tab, &group, record),
+            None if unsettled.is_empty() => self.tell_bulk(tab, &group, ended),
+            None => self.bulks.push(Bulk {
                 tab,
-                None,
-                wire::group_settled(&group, done, failed, cancelled),
-            );
+                group,
+                unsettled,
+                record: ended,
+            }),
+        }
+    }
+
+    fn tell_bulk(&mut self, tab: TabId, group: &GroupId, record: GroupRecord) {
+        let message = wire::group_settled(group, record.done, record.failed, record.cancelled);
+        self.post(tab, None, message);
+    }
+
+    /// Counts a settled job in the bulks that wait for it, and tells those that have ended.
+    pub(crate) fn count_in_bulks(&mut self, id: &JobId, state: State) {
+        for bulk in &mut self.bulks {
+            if bulk.unsettled.remove(id) {
+                add(&mut bulk.record, state);
+            }
+        }
+        let (ended, waiting) = std::mem::take(&mut self.bulks)
+            .into_iter()
+            .partition(|bulk| bulk.unsettled.is_empty());
+        self.bulks = waiting;
+        let ended: Vec<Bulk> = ended;
+        for bulk in ended {
+            self.tell_bulk(bulk.tab, &bulk.group, bulk.record);
         }
     }
 
     fn cancel(&mut self, tab: TabId, re: F64, cancel: Cancel, now: Now) -> Result<(), WireError> {
-        let target = target(cancel.jobs, cancel.group)?;
-        let reason = if cancel.aborted == Some(true) {
+        let mut target = target(cancel.jobs, cancel.group)?;
+        let is_abort = cancel.aborted == Some(true);
+        let reason = if is_abort {
             Reason::Aborted
         } else {
             Reason::Cancelled
         };
+        if let Target::Jobs(ids) = &mut target
+            && is_abort
+        {
+            // An abort speaks for its caller alone: the job goes on while another tab asks for it.
+            ids.retain(|id| !self.is_asked_by_others(tab, id));
+        }
         let request = Some(self.ask(tab, re, What::Other));
         self.drive(
             Input::Cancel {
@@ -323,6 +367,17 @@ impl<B: Clone + Default> Host<B> {
             now,
         );
         Ok(())
+    }
+
+    fn is_asked_by_others(&mut self, tab: TabId, id: &JobId) -> bool {
+        let Some(tabs) = self.askers.get_mut(id) else {
+            return false;
+        };
+        if tabs.keys().all(|other| *other == tab) {
+            return false;
+        }
+        tabs.remove(&tab);
+        true
     }
 
     fn retry(&mut self, tab: TabId, re: F64, retry: Retry, now: Now) -> Result<(), WireError> {
@@ -407,18 +462,24 @@ fn in_group(card: Card, group: &GroupId, path: &str) -> Result<Card, WireError> 
     }
 }
 
-/// Counts how jobs ended.
+/// Counts how jobs ended, each name once; the total counts those that have not, too.
 fn count(jobs: &[(JobId, State, Option<Outcome>)]) -> GroupRecord {
+    let states: BTreeMap<&JobId, State> = jobs.iter().map(|(id, state, _)| (id, *state)).collect();
     let mut record = GroupRecord::default();
-    for (_, state, _) in jobs {
-        match state {
-            State::Done => record.done += 1,
-            State::Failed => record.failed += 1,
-            State::Cancelled => record.cancelled += 1,
-            State::Queued | State::Sending | State::RetryWait => {}
-        }
+    for state in states.into_values() {
+        record.total += 1;
+        add(&mut record, state);
     }
     record
+}
+
+fn add(record: &mut GroupRecord, state: State) {
+    match state {
+        State::Done => record.done += 1,
+        State::Failed => record.failed += 1,
+        State::Cancelled => record.cancelled += 1,
+        State::Queued | State::Sending | State::RetryWait => {}
+    }
 }
 
 fn target(jobs: Option<Vec<JobId>>, group: Option<GroupId>) -> Result<Target, WireError> {

@@ -20,6 +20,10 @@ pub const MAX_BODY_BYTES: u32 = 16 * 1024 * 1024;
 pub const DEFAULT_TIMEOUT_MS: u32 = 15_000;
 /// The longest time-out of an attempt, in milliseconds.
 pub const MAX_TIMEOUT_MS: u32 = 600_000;
+/// The longest wait that a job may ask for: ten years, in milliseconds.
+pub const MAX_WAIT_MS: u64 = 3_652 * 86_400_000;
+/// The latest instant of JavaScript's `Date` (ECMA-262, time values), in milliseconds since the epoch.
+pub const MAX_INSTANT_MS: u64 = 8_640_000_000_000_000;
 /// Headers that carry secrets and are never stored.
 pub const SECRET_HEADERS: [&str; 4] = [
     "authorization",
@@ -172,8 +176,8 @@ pub fn parse_job(
     };
     let group = name(message.group.as_deref(), GroupId::parse, path, "group")?
         .or_else(|| defaults.group.cloned());
-    let max_wait_ms = number(message.max_wait_ms, path, "maxWaitMs", 1, u64::MAX)?;
-    let not_before = number(message.not_before, path, "notBefore", 0, u64::MAX)?;
+    let max_wait_ms = number(message.max_wait_ms, path, "maxWaitMs", 1, MAX_WAIT_MS)?;
+    let not_before = number(message.not_before, path, "notBefore", 0, MAX_INSTANT_MS)?;
     let timeout_ms = number(
         message.timeout_ms,
         path,
@@ -316,7 +320,10 @@ fn number(
     let Some(value) = value else { return Ok(None) };
     let parsed = whole(value).filter(|value| (min..=max).contains(value));
     let bad = || {
-        let expected = format!("a whole number from {min}");
+        let expected = match max {
+            u64::MAX => format!("a whole number from {min}"),
+            max => format!("a whole number from {min} to {max}"),
+        };
         WireError::field(
             Code::BadJob,
             format!("{path}.{field}"),

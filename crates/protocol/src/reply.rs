@@ -62,6 +62,8 @@ pub enum HostMessage {
         durable: bool,
         /// The host's version.
         version: String,
+        /// When the database was made, in milliseconds since the epoch; another one has lost what was accepted.
+        birth: u64,
     },
     /// The jobs are stored.
     Accepted {

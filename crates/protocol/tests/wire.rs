@@ -126,6 +126,7 @@ fn welcome() -> HostMessage {
         host: "shared-worker".into(),
         durable: true,
         version: "0.1.0".into(),
+        birth: 1_700_000_000_000,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Core;
 use super::claim::end_at_latest;
-use crate::budget::Budget;
+use crate::budget::{Budget, Spend};
 use crate::change::Stored;
 use crate::config::BudgetConfig;
 use crate::ids::{BudgetId, Seq};
@@ -54,23 +54,16 @@ impl Core {
         if let Some(record) = self.budget_records.remove(&id) {
             budget.restore(&record, now);
         }
+        for spend in self.spends(&id, now) {
+            budget.restore_spent(spend.cost, spend.start, spend.end, now);
+            budget.restore_in_flight(spend.end, now);
+        }
         let mut jobs = Vec::new();
-        let mut spends = Vec::new();
         for (seq, job) in self.jobs.iter().filter(|(_, job)| job.card.budget == id) {
-            let record = &job.record;
-            for spent in record.earlier.iter().chain(&record.current) {
-                let end = end_at_latest(*spent, job.card.timeout_ms);
-                spends.push((spent.started_at, end, job.card.cost));
-                budget.restore_in_flight(end, now);
-            }
             if job.is_waiting() {
                 budget.count_waiting(job.lane(), job.card.cost, super::Count::Up);
                 jobs.push(*seq);
             }
-        }
-        spends.sort_unstable();
-        for (start, end, cost) in spends {
-            budget.restore_spent(cost, start, end, now);
         }
         self.budgets.insert(id, budget);
         self.droppable.clear();
@@ -83,6 +76,33 @@ impl Core {
         for seq in jobs {
             self.replace(seq, now);
         }
+    }
+
+    /// What the attempts of a budget's jobs took, in the order of their starts.
+    pub(super) fn spends(&self, id: &BudgetId, now: Now) -> Vec<Spend> {
+        let mut spends = Vec::new();
+        for (seq, job) in self.jobs.iter().filter(|(_, job)| job.card.budget == *id) {
+            let (record, timeout_ms) = (&job.record, job.card.timeout_ms);
+            let live = (record.state == State::Sending).then_some((*seq, record.attempt));
+            let current = record.current.iter().map(|spent| (spent, live));
+            for (spent, live) in record
+                .earlier
+                .iter()
+                .map(|spent| (spent, None))
+                .chain(current)
+            {
+                // A clock that was set back would keep what was spent for as long as it was ahead.
+                let latest = now.wall.plus(u64::from(timeout_ms));
+                spends.push(Spend {
+                    start: spent.started_at.min(now.wall),
+                    end: end_at_latest(*spent, timeout_ms).min(latest),
+                    cost: job.card.cost,
+                    live,
+                });
+            }
+        }
+        spends.sort_unstable();
+        spends
     }
 
     fn declare_implicit(&mut self, now: Now) {

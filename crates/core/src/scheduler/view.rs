@@ -152,6 +152,13 @@ impl Core {
             .sum()
     }
 
+    /// Returns the budget of a job by its name.
+    pub fn budget_of(&self, id: &str) -> Option<BudgetId> {
+        let id = JobId::parse(id).ok()?;
+        let job = self.ids.get(&id).and_then(|seq| self.jobs.get(seq))?;
+        Some(job.card.budget.clone())
+    }
+
     /// Tells whether a job's request is kept in memory only.
     pub fn is_ephemeral(&self, id: &JobId) -> bool {
         let job = self.ids.get(id).and_then(|seq| self.jobs.get(seq));

@@ -213,3 +213,47 @@ fn a_group_is_told_as_settled_only_once_that_is_stored() {
     world.fast_disk();
     assert_eq!(world.heard(2, "group-settled").len(), 1);
 }
+
+#[test]
+fn a_bulk_of_jobs_that_another_bulk_brought_settles_too() {
+    let mut world = World::with_tabs();
+    world.tell(1, json!({ "type": "hold" }));
+    let jobs = [job("a"), job("b")];
+    world.tell(
+        1,
+        json!({ "type": "enqueue-many", "jobs": jobs, "group": "first" }),
+    );
+    let jobs = [job("a"), job("b"), job("c")];
+    world.tell(
+        2,
+        json!({ "type": "enqueue-many", "jobs": jobs, "group": "second" }),
+    );
+
+    world.tell(1, json!({ "type": "resume" }));
+    world.run();
+
+    let ended = world.heard(2, "group-settled");
+    assert_eq!(ended.len(), 1);
+    assert_eq!(
+        (&ended[0]["group"], &ended[0]["done"]),
+        (&json!("second"), &json!(3))
+    );
+}
+
+#[test]
+fn an_abort_speaks_for_its_own_tab_only() {
+    let mut world = World::with_tabs();
+    world.tell(1, json!({ "type": "hold" }));
+    world.enqueue(1, "shared");
+    world.enqueue(2, "shared");
+
+    world.tell(
+        1,
+        json!({ "type": "cancel", "jobs": ["shared"], "aborted": true }),
+    );
+    world.tell(2, json!({ "type": "resume" }));
+    world.run();
+
+    assert_eq!(world.heard(2, "settled")[0]["job"]["state"], "done");
+    assert!(world.heard(1, "settled").is_empty());
+}
