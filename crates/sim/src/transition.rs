@@ -87,6 +87,10 @@ pub(crate) enum Transition {
         tab: usize,
         pick: u64,
     },
+    /// A bulk of jobs that were handed in before, in another group or none.
+    BulkOfKnown {
+        tab: usize,
+    },
     Cancel {
         tab: usize,
         pick: u64,
@@ -270,7 +274,8 @@ fn people(settings: &Settings, draw: &mut Draw) -> Transition {
                 wish: wish(settings, draw),
             }
         }
-        62..=64 => Transition::EnqueueAgain { tab, pick },
+        62..=63 => Transition::EnqueueAgain { tab, pick },
+        64 => Transition::BulkOfKnown { tab },
         65..=70 => Transition::Cancel { tab, pick },
         71..=72 => Transition::CancelGroup { tab, pick },
         73..=78 => Transition::Retry {

@@ -60,6 +60,7 @@ impl World {
             Transition::Enqueue { .. }
             | Transition::EnqueueMany { .. }
             | Transition::EnqueueAgain { .. }
+            | Transition::BulkOfKnown { .. }
             | Transition::Cancel { .. }
             | Transition::CancelGroup { .. }
             | Transition::Retry { .. }
@@ -89,6 +90,15 @@ impl World {
                 let known = self.tabs[tab].known.clone();
                 if let Some(job) = picked(&known, pick) {
                     self.in_tab(tab, |tab| tab.enqueue(job.clone()));
+                }
+            }
+            Transition::BulkOfKnown { tab } => {
+                let known = self.tabs[tab].known.iter().rev().take(5);
+                let mut jobs: Vec<Value> = known.cloned().collect();
+                jobs.dedup();
+                if !jobs.is_empty() {
+                    let group = self.fresh_name("group");
+                    self.in_tab(tab, |tab| tab.enqueue_many(&group, jobs));
                 }
             }
             Transition::Cancel { tab, pick } => {

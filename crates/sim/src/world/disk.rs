@@ -2,6 +2,9 @@
 //!
 //! The semantics are those of the memory store, which the conformance suite holds to those of the real one.
 
+use std::fmt;
+
+use paceline_core::change::Change;
 use paceline_core::ids::BatchNo;
 use paceline_host::HostInput;
 use paceline_store::{ReadBodies, Store, StoreError, Transaction};
@@ -11,6 +14,43 @@ use super::hosts::at_once;
 use crate::events::Event;
 use crate::message::Body;
 use crate::transition::DiskFault;
+
+/// Changes as a trace shows them.
+struct Brief<'a>(&'a [Change]);
+
+impl fmt::Display for Brief<'_> {
+    #[allow(
+        clippy::wildcard_enum_match_arm,
+        reason = "what is not worth a word needs none, also when the enum grows"
+    )]
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for change in self.0 {
+            match change {
+                Change::AddBatch { batch, cards } => {
+                    let first = cards.first().map_or("", |card| card.id.as_str());
+                    write!(f, " batch {} ({first}, {} jobs)", batch.0, cards.len())?;
+                }
+                Change::PutRecord { seq, record } => {
+                    let (number, state, attempt) = (seq.as_u64(), record.state, record.attempt);
+                    write!(f, " {number} {state:?}/{attempt}")?;
+                    if let Some(current) = record.current {
+                        write!(f, " since {}", current.started_at.as_millis())?;
+                    }
+                }
+                Change::PutBudget { budget, record } => {
+                    write!(
+                        f,
+                        " {budget} paused {:?} held {:?}",
+                        record.paused_until, record.holds
+                    )?;
+                }
+                Change::DropBatch { batch, .. } => write!(f, " without batch {}", batch.0)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
 
 type Answer = Result<ReadBodies<Body>, StoreError>;
 
@@ -106,7 +146,7 @@ impl World {
                 let epoch = self.lives[life].epoch;
                 self.trace.note(
                     self.now_ms,
-                    format_args!("stored for host {life}: {changes:?}"),
+                    format_args!("stored for host {life}:{}", Brief(&changes)),
                 );
                 if epoch < newest {
                     self.fail(

@@ -1,5 +1,7 @@
 //! The ports between tabs and hosts: in order, late, sometimes twice, and dead with either end.
 
+use std::fmt;
+
 use paceline_core::job::State;
 use paceline_host::{HostInput, TabId};
 use paceline_protocol::{HostMessage, Stamp};
@@ -98,7 +100,7 @@ impl World {
         }
         self.trace.note(
             self.now_ms,
-            format_args!("{port} to host {life}: {}", shortened(message)),
+            format_args!("{port} to host {life}: {}", Short(message)),
         );
         self.note_asked(port, message);
         self.feed(life, message::read(port, message));
@@ -149,7 +151,7 @@ impl World {
         let built = message::build(stamp, message, response);
         self.trace.note(
             self.now_ms,
-            format_args!("host {life} to {port}: {}", shortened(&built)),
+            format_args!("host {life} to {port}: {}", Short(&built)),
         );
         let delay_ms = self.draws.ports.between(0, self.settings.port_ms);
         let copies = 1 + u64::from(self.draws.ports.chance(self.settings.twice_permille));
@@ -235,10 +237,32 @@ impl World {
     }
 }
 
-fn shortened(message: &Value) -> String {
-    let text = message.to_string();
-    match text.char_indices().nth(300) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text,
+/// A message as a trace shows it.
+struct Short<'a>(&'a Value);
+
+impl fmt::Display for Short<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let field = |name: &str| self.0.get(name).filter(|value| !value.is_null());
+        let Some(kind) = field("type").and_then(Value::as_str) else {
+            return write!(f, "{}", self.0);
+        };
+        f.write_str(kind)?;
+        for name in [
+            "id", "re", "job", "group", "total", "known", "code", "name", "detail", "budget",
+            "force",
+        ] {
+            if let Some(value) = field(name) {
+                write!(f, " {name} {value}")?;
+            }
+        }
+        if let Some(jobs) = field("jobs").and_then(Value::as_array) {
+            write!(
+                f,
+                " {} jobs from {}",
+                jobs.len(),
+                jobs.first().unwrap_or(&Value::Null)
+            )?;
+        }
+        Ok(())
     }
 }
