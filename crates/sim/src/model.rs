@@ -97,6 +97,7 @@ impl Model {
         changes: &[Change],
     ) -> Result<(), Broken> {
         let mut claimed = Vec::new();
+        let mut kept = BTreeMap::new();
         for change in changes {
             match change {
                 Change::AddBatch { batch, cards } => {
@@ -111,9 +112,15 @@ impl Model {
                 }
                 Change::PutBudget { budget, record } => {
                     self.pacing.stored(budget.as_str(), record.paused_until)?;
+                    kept.insert(budget.as_str(), record.paused_until);
                 }
                 Change::DropBatch { batch, .. } => self.drop_batch(batch.0)?,
                 other => ignored(other),
+            }
+        }
+        if epoch == self.pacing.epoch() {
+            for (budget, until) in kept {
+                self.pacing.judge_kept(budget, until, begun_ms)?;
             }
         }
         claimed.sort_by_key(|(_, started_at)| *started_at);

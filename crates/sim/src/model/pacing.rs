@@ -30,6 +30,7 @@ struct Line {
 /// What the last refusal asked for.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
+    heard_ms: u64,
     until: u64,
     /// Whether the server named the wait, and it is not added to one that goes on: the jitter is drawn now.
     draws_jitter: bool,
@@ -41,6 +42,7 @@ pub(crate) struct Pacing {
     lines: BTreeMap<String, Line>,
     epoch: u64,
     is_blind: bool,
+    is_split: bool,
     exact: u32,
     jittered: u32,
 }
@@ -75,12 +77,22 @@ impl Pacing {
         self.is_blind = true;
     }
 
+    /// Transactions may fail and be tried again in parts, so that older states are stored after newer ones were.
+    pub(crate) fn split(&mut self) {
+        self.is_split = true;
+    }
+
     /// A new owner knows of pauses only what is stored.
     pub(crate) fn owner_starts(&mut self, epoch: u64) {
         self.epoch = epoch;
         for line in self.lines.values_mut() {
             line.asked = None;
         }
+    }
+
+    /// The owner's epoch.
+    pub(super) const fn epoch(&self) -> u64 {
+        self.epoch
     }
 
     /// The owner hears a refusal.
@@ -97,9 +109,31 @@ impl Pacing {
         let before = line.asked.map_or(0, |asked| asked.until);
         let paused_until = line.stored.map_or(0, |(until, _)| until).max(before);
         line.asked = Some(Asked {
+            heard_ms: now_ms,
             until: before.max(until),
             draws_jitter: asked_ms.is_some() && paused_until < now,
         });
+    }
+
+    /// Judges what a transaction that was begun after a refusal was heard stores of its budget, in the end.
+    ///
+    /// # Errors
+    /// When it is without the pause: a next owner would not know of it.
+    pub(super) fn judge_kept(
+        &self,
+        budget: &str,
+        until: Option<Wall>,
+        begun_ms: u64,
+    ) -> Result<(), Broken> {
+        let asked = self.lines.get(budget).and_then(|line| line.asked);
+        let is_lost = asked.is_some_and(|asked| {
+            let is_on = asked.heard_ms < begun_ms && EPOCH_MS + begun_ms < asked.until;
+            is_on && until.is_none()
+        });
+        if is_lost && !self.is_blind && !self.is_split {
+            return Err(("pause", format!("{budget} is stored without its pause")));
+        }
+        Ok(())
     }
 
     /// A pause is stored, or the end of one.

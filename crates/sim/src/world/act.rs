@@ -47,7 +47,10 @@ impl World {
             Transition::Sleep { ms } => self.sleep(ms),
             Transition::SetClock { by_ms } => self.set_clock(by_ms),
             Transition::Stumble { ms } => self.clocks.stumble(ms),
-            Transition::Disk { times, fault } => self.disk_faults.extend((0..times).map(|_| fault)),
+            Transition::Disk { times, fault } => {
+                self.model.pacing.split();
+                self.disk_faults.extend((0..times).map(|_| fault));
+            }
             Transition::SlowDisk { ms, for_ms } => {
                 self.slow_disk_ms = ms;
                 self.events.push(self.now_ms + for_ms, Event::DiskRecovers);
