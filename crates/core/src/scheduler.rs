@@ -163,6 +163,7 @@ struct Touched {
 #[derive(Debug, Default)]
 struct Pending {
     touched: Touched,
+    drops: Vec<Change>,
     after: Vec<After>,
     begun: Mono,
 }

@@ -647,6 +647,33 @@ fn settled_batches_go_and_their_names_stay_known() {
 }
 
 #[test]
+fn a_clean_up_that_was_not_stored_is_stored_with_what_comes_next() {
+    use paceline_core::change::Change;
+    use paceline_core::io::{CommitFailure, Effect};
+    let mut world = World::new(&["10/1s"], None);
+    world.enqueue(cards("old", 1));
+    world.run(10_000);
+    let later = Now::from_millis(7_200_000, EPOCH + 7_200_000);
+    let mut enqueue = |name: &str| {
+        let request = paceline_core::ids::RequestId(99);
+        let cards = cards(name, 1);
+        let core = &mut world.core;
+        core.handle(Input::Enqueue { request, cards }, later)
+            .unwrap();
+        let Some(Effect::Commit { commit, changes }) = core.poll_effect() else {
+            panic!("a commit")
+        };
+        let failed = Input::CommitFailed(commit, CommitFailure::Full);
+        core.handle(failed, later).unwrap();
+        while core.poll_effect().is_some() {}
+        let is_drop = |change: &Change| matches!(change, Change::DropBatch { .. });
+        changes.iter().filter(|change| is_drop(change)).count()
+    };
+
+    assert_eq!([enqueue("new"), enqueue("newer")], [1, 1]);
+}
+
+#[test]
 fn the_refused_event_tells_what_both_sides_said() {
     let mut world = World::new(&["10/1s"], None);
     world.server.limit = Some((2, 1_000));

@@ -58,7 +58,10 @@ impl Core {
             let Some(job) = self.jobs.remove(&seq) else {
                 continue;
             };
-            self.ids.remove(&job.card.id);
+            // Its name may be another job's by now, if an earlier drop of it was not stored.
+            if self.ids.get(&job.card.id) == Some(&seq) {
+                self.ids.remove(&job.card.id);
+            }
             self.draft.touched.records.remove(&seq);
             // Only what was done must never be sent again; what was not may be wanted anew.
             if state == State::Done {

@@ -26,11 +26,15 @@ impl Core {
             .splice(0..0, std::mem::take(&mut self.unsaved.after));
         let commit = self.next_commit;
         self.next_commit = commit.next();
-        let changes = self.changes(draft.batches, &draft.touched, draft.drops);
+        draft
+            .drops
+            .splice(0..0, std::mem::take(&mut self.unsaved.drops));
+        let changes = self.changes(draft.batches, &draft.touched, draft.drops.clone());
         self.pending.insert(
             commit,
             Pending {
                 touched: draft.touched,
+                drops: draft.drops,
                 after: draft.after,
                 begun: now.mono,
             },
@@ -112,6 +116,7 @@ impl Core {
             }
         }
         self.unsaved.touched.absorb(pending.touched);
+        self.unsaved.drops.extend(pending.drops);
         if !is_only_refused && self.holds.insert(HoldCause::Storage) {
             self.effects.push_back(Effect::Event(Event::Held {
                 budget: None,
