@@ -155,8 +155,8 @@ impl Model {
         self.names.insert(seq, name.clone());
         match self.jobs.insert(name, entry) {
             None => Ok(()),
-            // Of what was cleaned up only the names of done jobs are remembered.
-            Some(old) if old.is_dropped && old.state != State::Done => Ok(()),
+            // Names of jobs that ended otherwise than done are forgotten with them, and when that is depends on the host.
+            Some(old) if old.state.is_settled() && old.state != State::Done => Ok(()),
             Some(old) => Err((
                 "accepted-twice",
                 format!("{} is stored as {:?} and {seq:?}", card.id, old.seq),
