@@ -177,22 +177,17 @@ impl World {
     }
 
     fn judge_concurrency(&mut self, api: usize) {
-        let on_their_way = self
-            .flights
-            .iter()
-            .filter(|flight| flight.api == api && !flight.is_over && !flight.is_excused)
+        // The time-out of another's request is over by the wall clock, though its host may be frozen or have slept.
+        let is_forgotten =
+            |flight: &Flight| self.owner != Some(flight.life) && self.now_ms > flight.ends_ms;
+        let flights = self.flights.iter().filter(|flight| flight.api == api);
+        let on_their_way = flights
+            .filter(|flight| !flight.is_over && !flight.is_excused && !is_forgotten(flight))
             .count();
-        let most = self.settings.apis[api]
-            .max_in_flight
-            .and_then(|most| usize::try_from(most).ok());
-        if most.is_some_and(|most| on_their_way > most) {
-            self.fail(
-                "in-flight",
-                format!(
-                    "{on_their_way} requests to {}",
-                    self.settings.apis[api].origin
-                ),
-            );
+        let most = self.settings.apis[api].max_in_flight;
+        if most.is_some_and(|most| u64::try_from(on_their_way).is_ok_and(|count| count > most)) {
+            let origin = self.settings.apis[api].origin;
+            self.fail("in-flight", format!("{on_their_way} requests to {origin}"));
         }
     }
 
