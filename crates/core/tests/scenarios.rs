@@ -1194,3 +1194,29 @@ fn rules_in_another_order_keep_what_each_has_consumed() {
     );
     assert_eq!(world.settled.len(), 60);
 }
+
+#[test]
+fn a_new_owner_counts_a_group_by_what_its_jobs_say() {
+    let mut world = World::new(&["10/1s"], None);
+    world.request(|request| Input::Hold {
+        request: Some(request),
+        budget: None,
+        cause: HoldCause::User,
+    });
+    world.enqueue(vec![card("a").group("g"), card("b").group("g")]);
+    world.run_until(10);
+    let group = GroupId::parse("g").unwrap();
+    let stored = world.disk.groups.get_mut(&group).unwrap();
+    (stored.done, stored.settled_at) = (2, Some(Wall::from_millis(EPOCH)));
+
+    world.crash_and_restart(vec![budget("api", &["10/1s"], None)]);
+    let record = world.core.group(&group).unwrap();
+    world.request(|request| Input::Resume {
+        request,
+        budget: None,
+    });
+    world.run(60_000);
+
+    assert_eq!((record.done, record.settled_at), (0, None));
+    assert_eq!(world.groups_settled, vec![(group, 2, 0, 0)]);
+}

@@ -39,12 +39,34 @@ impl Core {
             self.dropped_ids.extend(ids.iter().cloned());
             self.dropped.insert(batch, (ids, at));
         }
+        self.recount_groups();
         self.declare_implicit(now);
         self.decide_unanswered(now);
         self.note_droppable();
         let seqs: Vec<Seq> = self.jobs.keys().copied().collect();
         for seq in seqs {
             self.replace(seq, now);
+        }
+    }
+
+    /// Counts groups from their jobs' records: a count may have been stored with an outcome whose own commit failed. A group
+    /// that clean-up has taken jobs from keeps its counts.
+    fn recount_groups(&mut self) {
+        for group in self.groups.values_mut() {
+            if u32::try_from(group.jobs.len()) != Ok(group.record.total) {
+                continue;
+            }
+            let count = |state: State| group.by_state.get(state.index()).copied().unwrap_or(0);
+            let (done, failed, cancelled) = (
+                count(State::Done),
+                count(State::Failed),
+                count(State::Cancelled),
+            );
+            let record = &mut group.record;
+            (record.done, record.failed, record.cancelled) = (done, failed, cancelled);
+            if !record.is_settled() {
+                record.settled_at = None;
+            }
         }
     }
 
