@@ -17,12 +17,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use oorandom::Rand64;
 
 use crate::config::{Algorithm, BudgetConfig, LimitRule};
+use crate::count::Count;
 use crate::io::Cause;
 use crate::job::{BudgetRecord, HoldCause, Lane};
 use crate::lane::Lanes;
 use crate::latency::Latency;
 use crate::limit::{Admission, Limiter, Ticket};
-use crate::scheduler::Count;
 use crate::time::{Mono, Now, Wall};
 
 /// The least wait after a refusal, also when the server says 0.

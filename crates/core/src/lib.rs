@@ -12,6 +12,7 @@
 mod budget;
 pub mod change;
 pub mod config;
+mod count;
 pub mod ids;
 pub mod io;
 pub mod job;

@@ -18,7 +18,6 @@ mod place;
 mod recover;
 mod view;
 
-pub(crate) use place::Count;
 pub use view::{BudgetSnapshot, GroupSnapshot, Snapshot};
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

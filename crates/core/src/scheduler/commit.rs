@@ -1,7 +1,8 @@
 //! Gathers what one input changes into one commit, and lets out what had to wait for it.
 
-use super::{After, Core, Count, Draft, Pending, Touched};
+use super::{After, Core, Draft, Pending, Touched};
 use crate::change::Change;
+use crate::count::Count;
 use crate::ids::{BudgetId, CommitId};
 use crate::io::{CommitFailure, Effect, Event, Refusal, Reply};
 use crate::job::HoldCause;

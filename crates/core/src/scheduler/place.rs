@@ -2,6 +2,7 @@
 
 use super::{After, Core, Slot};
 use crate::config::MAX_WINDOW_MS;
+use crate::count::Count;
 use crate::ids::{OrderKey, Seq};
 use crate::io::Event;
 use crate::job::{Lane, Outcome, Reason, State};
@@ -378,29 +379,6 @@ impl Core {
         {
             budget.count_waiting(lane, job.card.cost, way);
         }
-    }
-}
-
-/// Which way to count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Count {
-    Up,
-    Down,
-}
-
-impl Count {
-    pub(crate) fn apply(self, count: &mut u32) {
-        *count = match self {
-            Self::Up => count.saturating_add(1),
-            Self::Down => count.saturating_sub(1),
-        };
-    }
-
-    pub(crate) fn apply_units(self, count: &mut u64, units: u64) {
-        *count = match self {
-            Self::Up => count.saturating_add(units),
-            Self::Down => count.saturating_sub(units),
-        };
     }
 }
 

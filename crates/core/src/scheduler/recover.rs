@@ -5,6 +5,7 @@ use super::claim::end_at_latest;
 use crate::budget::{Budget, Spend};
 use crate::change::Stored;
 use crate::config::BudgetConfig;
+use crate::count::Count;
 use crate::ids::{BudgetId, Seq};
 use crate::job::{Outcome, Reason, Record, Repeat, Spent, State};
 use crate::time::Now;
@@ -83,7 +84,7 @@ impl Core {
         let mut jobs = Vec::new();
         for (seq, job) in self.jobs.iter().filter(|(_, job)| job.card.budget == id) {
             if job.is_waiting() {
-                budget.count_waiting(job.lane(), job.card.cost, super::Count::Up);
+                budget.count_waiting(job.lane(), job.card.cost, Count::Up);
                 jobs.push(*seq);
             }
         }
