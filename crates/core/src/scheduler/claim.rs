@@ -11,7 +11,7 @@ use crate::time::{Mono, Now, Wall};
 const MAX_EARLIER: usize = 32;
 /// The most claims on their way to the store. A large burst goes in several commits, so that the answers to its first
 /// requests are heard while its last ones leave; the next claims follow when a commit is done.
-const MAX_CLAIMING: usize = 32;
+const MAX_CLAIMING: usize = 64;
 /// How late a claimed request may leave; after that the host was frozen, and claims anew.
 const MAX_LATE_MS: u64 = 500;
 /// The longest idempotency key that is sent.
