@@ -5,6 +5,7 @@
 
 mod arrival_log;
 mod batch_rest;
+mod closing;
 mod fixed_window;
 mod gcra;
 mod leaky_queue;

@@ -14,20 +14,18 @@
 
 use std::collections::BTreeMap;
 
+use super::closing::Closing;
 use super::{Admission, GRAIN_MS, Ticket};
 use crate::config::LimitRule;
 use crate::time::{Mono, Now, Wall};
-
-/// Instants kept for one window.
-const MAX_INSTANTS: u64 = 10_000;
 
 /// N units in any window, counted from each request's end.
 #[derive(Clone, Debug)]
 pub struct ArrivalLog {
     rule: LimitRule,
     open: BTreeMap<Ticket, u32>,
-    closing: BTreeMap<Mono, u64>,
-    used: u64,
+    open_units: u64,
+    closing: Closing,
 }
 
 impl ArrivalLog {
@@ -36,8 +34,8 @@ impl ArrivalLog {
         Self {
             rule,
             open: BTreeMap::new(),
-            closing: BTreeMap::new(),
-            used: 0,
+            open_units: 0,
+            closing: Closing::new(),
         }
     }
 
@@ -48,24 +46,19 @@ impl ArrivalLog {
         if cost > limit {
             return Admission::Never;
         }
-        self.purge(now);
-        let mut used = self.used.saturating_add(cost);
-        if used <= limit {
-            return Admission::Admit;
+        self.closing.purge(now);
+        let used = self.used().saturating_add(cost);
+        match self.closing.until_free(used.saturating_sub(limit)) {
+            _ if used <= limit => Admission::Admit,
+            Some(free_at) => Admission::Defer(free_at),
+            None => Admission::DeferToAnswer,
         }
-        for (free_at, units) in &self.closing {
-            used = used.saturating_sub(*units);
-            if used <= limit {
-                return Admission::Defer(*free_at);
-            }
-        }
-        Admission::DeferToAnswer
     }
 
     /// Opens a slot of `cost` units.
     pub fn take(&mut self, ticket: Ticket, cost: u32) {
         if self.open.insert(ticket, cost).is_none() {
-            self.used = self.used.saturating_add(u64::from(cost));
+            self.open_units = self.open_units.saturating_add(u64::from(cost));
         }
     }
 
@@ -74,34 +67,33 @@ impl ArrivalLog {
         let Some(cost) = self.open.remove(&ticket) else {
             return;
         };
-        let free_at = now
-            .plus(GRAIN_MS)
-            .plus(self.rule.window_ms())
-            .minus(floor_ms);
-        self.close(u64::from(cost), free_at);
+        self.open_units = self.open_units.saturating_sub(u64::from(cost));
+        let window_ms = self.rule.window_ms();
+        let free_at = now.plus(GRAIN_MS).plus(window_ms).minus(floor_ms);
+        self.closing.add(u64::from(cost), free_at, window_ms);
     }
 
     /// Forgets a slot at once.
     pub fn give_back(&mut self, ticket: Ticket) {
         if let Some(cost) = self.open.remove(&ticket) {
-            self.used = self.used.saturating_sub(u64::from(cost));
+            self.open_units = self.open_units.saturating_sub(u64::from(cost));
         }
     }
 
     /// Takes a slot of an earlier owner, which ended at `end` at the latest.
     pub fn restore(&mut self, cost: u32, end: Wall, now: Now) {
-        let free_at = end.plus(GRAIN_MS).plus(self.rule.window_ms());
-        if free_at <= now.wall {
-            return;
+        let window_ms = self.rule.window_ms();
+        let free_at = end.plus(GRAIN_MS).plus(window_ms);
+        if free_at > now.wall {
+            self.closing
+                .add(u64::from(cost), now.mono_of(free_at), window_ms);
         }
-        self.used = self.used.saturating_add(u64::from(cost));
-        self.close(u64::from(cost), now.mono_of(free_at));
     }
 
     /// Returns the units that are free now.
     pub fn free(&mut self, now: Mono) -> u32 {
-        self.purge(now);
-        let free = u64::from(self.rule.limit()).saturating_sub(self.used);
+        self.closing.purge(now);
+        let free = u64::from(self.rule.limit()).saturating_sub(self.used());
         u32::try_from(free).unwrap_or(u32::MAX)
     }
 
@@ -112,31 +104,13 @@ impl ArrivalLog {
 
     /// Takes over a changed rule; slots that are closing keep their instants, later or sooner by the change of window.
     pub fn configure(&mut self, rule: LimitRule) {
-        let (old, new) = (self.rule.window_ms(), rule.window_ms());
+        self.closing
+            .change_window(self.rule.window_ms(), rule.window_ms());
         self.rule = rule;
-        if old == new {
-            return;
-        }
-        for (free_at, units) in std::mem::take(&mut self.closing) {
-            let moved = free_at.plus(new).minus(old);
-            self.close(units, moved);
-        }
     }
 
-    fn close(&mut self, units: u64, free_at: Mono) {
-        let grain = (self.rule.window_ms() / MAX_INSTANTS).max(1);
-        let rounded = free_at.as_millis().div_ceil(grain).saturating_mul(grain);
-        let slot = self.closing.entry(Mono::from_millis(rounded)).or_default();
-        *slot = slot.saturating_add(units);
-    }
-
-    fn purge(&mut self, now: Mono) {
-        while let Some(entry) = self.closing.first_entry() {
-            if *entry.key() > now {
-                return;
-            }
-            self.used = self.used.saturating_sub(entry.remove());
-        }
+    const fn used(&self) -> u64 {
+        self.open_units.saturating_add(self.closing.units())
     }
 }
 
