@@ -65,6 +65,7 @@ impl<B: Clone + Default> Bodies<B> {
     /// Forgets what was kept in memory only.
     pub(crate) fn forget(&mut self, seq: Seq) {
         self.in_memory.remove(&seq);
+        self.claimed.remove(&seq);
     }
 
     /// Forgets the requests of a batch that could not be stored.
