@@ -3,8 +3,12 @@
 /** @typedef {import("./wire.js").StoredRequest} StoredRequest */
 /** @typedef {import("./wire.js").Answer} Answer */
 
+import { Arrivals } from "./arrivals.js";
+
 const MAX_BODY = 8 * 1024 * 1024;
 const TEXT_BYTES = 4 * 1024;
+const arrivals = new Arrivals();
+
 const NULL_BODY = [101, 103, 204, 205, 304];
 
 /**
@@ -22,22 +26,25 @@ export async function send(request, { timeoutMs, headers }) {
     const message = error instanceof Error ? error.message : String(error);
     return /** @type {const} */ ({ kind: "none", cause: abort.signal.aborted ? "timed-out" : "network", message });
   };
+  const init = prepare(request, isRead, headers, abort.signal);
+  const { called, span } = arrivals.watch(request.url, () => fetch(request.url, init));
   try {
     let response;
-    let at;
-    const init = prepare(request, isRead, headers, abort.signal);
+    let heardAt;
     try {
-      response = await fetch(request.url, init);
+      response = await called;
       // The server has counted the request by now; its body may take longer.
-      at = performance.now();
+      heardAt = performance.now();
     } catch (error) {
       return isSendable(request.url, init) ? none(error) : { ...none(error), cause: "never-left" };
     }
     const { body, truncated, error } = await read(response, request.method);
     // What was read of a write's answer still tells its status; a read has nothing without its body.
     if (error !== undefined && isRead && response.ok) return none(error);
+    const at = arrivals.arrivedAt(span, heardAt);
     return { kind: "answer", at, ...describe(response), body, truncated, ...textOf(response, body) };
   } finally {
+    arrivals.forget(request.url, span);
     clearTimeout(timer);
   }
 }

@@ -345,3 +345,20 @@ async function keepJobs(tab: Page, url: string, isHeld = false): Promise<void> {
     window.kept = { changed, crashed, statuses };
   }, [url, isHeld] as const);
 }
+
+test("an answer counts from when it arrived, also where its context was busy", async ({ openPage, fake }) => {
+  const page = await openPage();
+
+  const { at, busyUntil } = await page.evaluate(async (url) => {
+    const transport: string = "/paceline/transport.js";
+    const { send } = await import(transport);
+    const request = { method: "POST", url, headers: {}, body: "x" };
+    const sent = send(request, { timeoutMs: 10_000, headers: [] });
+    const busyUntil = performance.now() + 500;
+    while (performance.now() < busyUntil);
+    const { at } = await sent;
+    return { at, busyUntil };
+  }, `${fake.origin}/api/echo`);
+
+  expect(at).toBeLessThan(busyUntil);
+});
