@@ -176,6 +176,8 @@ pub enum Effect {
         commit: CommitId,
         /// The changes.
         changes: Vec<Change>,
+        /// Whether it may wait a moment for others: nobody waits for it.
+        may_wait: bool,
     },
     /// Send the request of a job now.
     Dispatch {

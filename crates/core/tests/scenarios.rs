@@ -660,7 +660,10 @@ fn a_clean_up_that_was_not_stored_is_stored_with_what_comes_next() {
         let core = &mut world.core;
         core.handle(Input::Enqueue { request, cards }, later)
             .unwrap();
-        let Some(Effect::Commit { commit, changes }) = core.poll_effect() else {
+        let Some(Effect::Commit {
+            commit, changes, ..
+        }) = core.poll_effect()
+        else {
             panic!("a commit")
         };
         let failed = Input::CommitFailed(commit, CommitFailure::Full);

@@ -6,7 +6,7 @@ use paceline_core::change::Change;
 use paceline_core::ids::{BatchNo, CommitId, Epoch, Seq};
 use paceline_core::io::{CommitFailure, Input, NoAnswer};
 use paceline_core::job::State;
-use paceline_core::time::Now;
+use paceline_core::time::{Mono, Now};
 use paceline_protocol::HostMessage;
 use paceline_protocol::reply::EventMessage;
 use paceline_store::{ReadBodies, StoreError, Transaction};
@@ -17,6 +17,9 @@ use crate::{Host, HostOutput};
 const FREEZE_MS: u64 = 500;
 /// How often a claim is compared again before it is let go on: the store is just slow.
 const MAX_COMPARES: u32 = 3;
+/// How long outcomes that nobody waits for gather before they go into a transaction of their own. A transaction costs far
+/// more than one record more in it; the next claim takes them along at once.
+const GATHER_MS: u64 = 20;
 
 #[derive(Debug)]
 struct Commit<B> {
@@ -38,6 +41,9 @@ struct Running<B> {
 #[derive(Debug)]
 pub(crate) struct Commits<B> {
     waiting: VecDeque<Commit<B>>,
+    /// While only such commits wait as may: until when.
+    gather_until: Option<Mono>,
+    is_urgent: bool,
     /// Commits that failed together and go one by one.
     alone: VecDeque<Commit<B>>,
     running: Option<Running<B>>,
@@ -49,6 +55,8 @@ impl<B> Default for Commits<B> {
     fn default() -> Self {
         Self {
             waiting: VecDeque::new(),
+            gather_until: None,
+            is_urgent: false,
             alone: VecDeque::new(),
             running: None,
             missing: Vec::new(),
@@ -56,10 +64,33 @@ impl<B> Default for Commits<B> {
     }
 }
 
+impl<B> Commits<B> {
+    /// Returns when what gathers goes out.
+    pub(crate) const fn gathered_at(&self) -> Option<Mono> {
+        self.gather_until
+    }
+
+    /// Tells whether what waits goes on gathering, and begins that.
+    fn is_gathering(&mut self, now: Now) -> bool {
+        if self.is_urgent || self.waiting.is_empty() || !self.alone.is_empty() {
+            return false;
+        }
+        let until = *self.gather_until.get_or_insert(now.mono.plus(GATHER_MS));
+        now.mono < until
+    }
+
+    fn take_waiting(&mut self) -> Vec<Commit<B>> {
+        self.gather_until = None;
+        self.is_urgent = false;
+        self.waiting.drain(..).collect()
+    }
+}
+
 impl<B: Clone + Default> Host<B> {
     /// Takes a commit that the core asks for, with the requests of the jobs that it adds.
-    pub(crate) fn push_commit(&mut self, id: CommitId, changes: Vec<Change>) {
+    pub(crate) fn push_commit(&mut self, id: CommitId, changes: Vec<Change>, may_wait: bool) {
         let bodies = self.bodies_of(&changes);
+        self.commits.is_urgent |= !may_wait;
         self.commits.waiting.push_back(Commit {
             id,
             changes,
@@ -70,6 +101,7 @@ impl<B: Clone + Default> Host<B> {
     /// The connection was closed under us: an empty transaction finds out what has become of the database.
     pub(crate) fn store_lost(&mut self) {
         if self.commits.running.is_none() && self.commits.waiting.is_empty() {
+            self.commits.is_urgent = true;
             self.commits.waiting.push_back(Commit {
                 id: CommitId(0),
                 changes: Vec::new(),
@@ -80,12 +112,12 @@ impl<B: Clone + Default> Host<B> {
 
     /// Sends all waiting commits as one transaction, unless one is on its way.
     pub(crate) fn start_transaction(&mut self, now: Now) {
-        if self.commits.running.is_some() || self.is_stopped {
+        if self.commits.running.is_some() || self.is_stopped || self.commits.is_gathering(now) {
             return;
         }
         let commits: Vec<Commit<B>> = match self.commits.alone.pop_front() {
             Some(alone) => vec![alone],
-            None => self.commits.waiting.drain(..).collect(),
+            None => self.commits.take_waiting(),
         };
         if commits.is_empty() {
             return;

@@ -312,10 +312,15 @@ impl<B: Clone + Default> Host<B> {
             return None;
         }
         let snapshot = self.snapshot_due.map(|at| (at, "a snapshot is due"));
+        let gathered = self
+            .commits
+            .gathered_at()
+            .map(|at| (at, "outcomes have gathered"));
         self.core
             .poll_timeout()
             .into_iter()
             .chain(snapshot)
+            .chain(gathered)
             .min_by_key(|(at, _)| *at)
     }
 
@@ -345,7 +350,11 @@ impl<B: Clone + Default> Host<B> {
 
     fn perform(&mut self, effect: Effect, now: Now) {
         match effect {
-            Effect::Commit { commit, changes } => self.push_commit(commit, changes),
+            Effect::Commit {
+                commit,
+                changes,
+                may_wait,
+            } => self.push_commit(commit, changes, may_wait),
             Effect::Dispatch {
                 seq,
                 attempt,

@@ -217,7 +217,11 @@ impl<B: Clone + Default> Host<B> {
         size: u32,
         now: Now,
     ) -> Result<Card, WireError> {
-        let fresh = self.fresh_name("job");
+        // Most jobs bring their name.
+        let fresh = match job.id {
+            Some(_) => String::new(),
+            None => self.fresh_name("job"),
+        };
         let principal = self.tabs.get(&tab).map_or("", |tab| tab.principal.as_str());
         let defaults = Defaults {
             lane,

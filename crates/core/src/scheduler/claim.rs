@@ -35,6 +35,7 @@ impl Core {
         loop {
             let is_held = !self.holds.is_empty();
             let is_full = self.claiming >= MAX_CLAIMING;
+            let horizon = self.claim_horizon(now);
             let Some(budget) = self.budgets.get_mut(id) else {
                 return;
             };
@@ -63,7 +64,7 @@ impl Core {
             let Some(budget) = self.budgets.get_mut(id) else {
                 return;
             };
-            let start = match budget.check(cost, now.mono, now.mono.plus(self.lead_ms)) {
+            let start = match budget.check(cost, now.mono, horizon) {
                 Ok(start) => start,
                 Err(blocked) => {
                     budget.blocked = Some(blocked);

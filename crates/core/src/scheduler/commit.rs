@@ -5,11 +5,13 @@ use crate::change::Change;
 use crate::count::Count;
 use crate::ids::{BudgetId, CommitId};
 use crate::io::{CommitFailure, Effect, Event, Refusal, Reply};
-use crate::job::HoldCause;
-use crate::time::Now;
+use crate::job::{HoldCause, Lane};
+use crate::time::{Mono, Now};
 
 /// The most that a claim is begun before its request may leave.
 const MAX_LEAD_MS: u64 = 25;
+/// So many commits' time ahead, slots are claimed together: a commit costs far more than what one more claim adds to it.
+const LEADS_TOGETHER: u64 = 4;
 
 impl Core {
     /// Turns the draft into a commit, if it holds anything.
@@ -25,6 +27,7 @@ impl Core {
         draft
             .after
             .splice(0..0, std::mem::take(&mut self.unsaved.after));
+        let may_wait = self.may_wait(&draft);
         let commit = self.next_commit;
         self.next_commit = commit.next();
         draft
@@ -40,7 +43,29 @@ impl Core {
                 begun: now.mono,
             },
         );
-        self.effects.push_back(Effect::Commit { commit, changes });
+        self.effects.push_back(Effect::Commit {
+            commit,
+            changes,
+            may_wait,
+        });
+    }
+
+    /// Tells whether nobody waits for a commit of this draft: it holds what has come of bulk and background jobs, no more.
+    fn may_wait(&self, draft: &Draft) -> bool {
+        let is_patient = |after: &After| match after {
+            After::Settled(seq) => self
+                .jobs
+                .get(seq)
+                .is_some_and(|job| job.lane() != Lane::Interactive),
+            After::GroupSettled(_)
+            | After::Event(_)
+            | After::Accept { .. }
+            | After::Dispatch { .. }
+            | After::Reply(..) => false,
+        };
+        let Touched { budgets, holds, .. } = &draft.touched;
+        let is_of_jobs = draft.batches.is_empty() && budgets.is_empty() && !holds;
+        is_of_jobs && draft.after.iter().all(is_patient)
     }
 
     pub(super) fn committed(&mut self, commit: CommitId, now: Now) {
@@ -78,6 +103,12 @@ impl Core {
     fn learn_lead(&mut self, took_ms: u64) {
         let slowly = (self.lead_ms.saturating_mul(7).saturating_add(took_ms)) / 8;
         self.lead_ms = took_ms.max(slowly).min(MAX_LEAD_MS);
+    }
+
+    /// Returns the instant up to which slots are claimed together with the next one.
+    pub(super) fn claim_horizon(&self, now: Now) -> Mono {
+        let ahead_ms = self.lead_ms.saturating_mul(LEADS_TOGETHER);
+        now.mono.plus(ahead_ms.min(MAX_LEAD_MS))
     }
 
     /// Nothing of the commit is stored: refuses what was asked, undoes claims, and keeps outcomes to store them later.

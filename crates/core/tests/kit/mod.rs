@@ -394,7 +394,9 @@ impl World {
 
     fn perform(&mut self, effect: Effect) {
         match effect {
-            Effect::Commit { commit, changes } => {
+            Effect::Commit {
+                commit, changes, ..
+            } => {
                 self.pending.insert(commit, changes);
                 self.later(self.commit_ms, Due::Commit(commit));
             }

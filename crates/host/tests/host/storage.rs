@@ -1,5 +1,6 @@
 //! A store that is full, broken, or another's.
 
+use paceline_core::job::State;
 use paceline_store::StoreError;
 use paceline_store::memory::Operation;
 use serde_json::{Value, json};
@@ -212,4 +213,61 @@ fn nothing_is_lost_whenever_the_host_dies() {
         );
         assert!(done == 0 || done == 4, "{done} after {steps} steps");
     }
+}
+
+#[test]
+fn outcomes_of_a_bulk_gather_into_one_transaction() {
+    let mut world = World::with_tabs();
+    let jobs: Vec<_> = (0..4).map(|n| job(&format!("j{n}"))).collect();
+    world.tell(
+        1,
+        json!({ "type": "enqueue-many", "group": "g", "jobs": jobs }),
+    );
+    let before = world.reads.len();
+
+    for n in 0..3 {
+        world.answer(n, 200, &[]);
+    }
+    let asked_at_once = world.reads.len();
+    world.pass(20);
+
+    assert_eq!(asked_at_once, before);
+    assert_eq!(world.reads.len(), before + 1);
+    assert_eq!(world.timer(), None, "nothing gathers any more");
+    let is_done = |n: &u32| {
+        world
+            .record(&format!("j{n}"))
+            .is_some_and(|record| record.state == State::Done)
+    };
+    assert_eq!((0..4).filter(is_done).count(), 3);
+}
+
+#[test]
+fn the_outcome_of_a_click_is_stored_at_once() {
+    let mut world = World::with_tabs();
+    world.enqueue(1, "click");
+    let before = world.reads.len();
+
+    world.answer(0, 200, &[]);
+
+    assert_eq!(world.reads.len(), before + 1);
+    assert_eq!(world.heard(1, "settled").len(), 1);
+}
+
+#[test]
+fn what_gathers_goes_along_with_the_next_claim() {
+    let mut world = World::with_tabs();
+    world.tell(
+        1,
+        json!({ "type": "enqueue-many", "group": "g", "jobs": [job("a"), job("b")] }),
+    );
+    world.answer(0, 200, &[]);
+    let before = world.reads.len();
+
+    world.enqueue(1, "click");
+
+    let stored = world.record("a").map(|record| record.state);
+    assert_eq!(stored, Some(State::Done));
+    // One that adds the click and takes the outcome along, one that claims it.
+    assert_eq!(world.reads.len(), before + 2);
 }
