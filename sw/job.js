@@ -16,18 +16,25 @@ const MAX_META = 64 * 1024;
 const MAX_INT = Number.MAX_SAFE_INTEGER;
 
 const SECRETS = ["authorization", "cookie", "proxy-authorization", "set-cookie"];
-/** @type {Record<string, string[]>} */
-const CHOICES = {
-  method: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"],
-  lane: ["interactive", "bulk", "background"],
-  kind: ["patch", "replace", "create", "delete", "custom"],
-  credentials: ["omit", "same-origin", "include"],
-  redirect: ["follow", "error"],
-};
+/** @type {[string, string[]][]} */
+const CHOICES = [
+  ["method", ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]],
+  ["lane", ["interactive", "bulk", "background"]],
+  ["kind", ["patch", "replace", "create", "delete", "custom"]],
+  ["credentials", ["omit", "same-origin", "include"]],
+  ["redirect", ["follow", "error"]],
+];
 const NAMES = ["id", "group", "key", "budget"];
 const FLAGS = ["repeatable", "ephemeral"];
-/** @type {Record<string, [number, number]>} */
-const NUMBERS = { maxWaitMs: [1, 3_652 * 86_400_000], notBefore: [0, 8.64e15], timeoutMs: [1, 600_000], cost: [1, 2 ** 32 - 1] };
+/** @type {[string, number, number][]} */
+const NUMBERS = [
+  ["maxWaitMs", 1, 3_652 * 86_400_000],
+  ["notBefore", 0, 8.64e15],
+  ["timeoutMs", 1, 600_000],
+  ["cost", 1, 2 ** 32 - 1],
+];
+
+const ASCII = /^[\0-\x7f]*$/;
 
 const encoder = new TextEncoder();
 
@@ -46,7 +53,7 @@ export function prepare(job, path = "job") {
   const headers = checkHeaders(job.headers, `${path}.headers`);
   /** @type {any} */
   const card = { url, method, headers };
-  for (const [field, allowed] of Object.entries(CHOICES)) {
+  for (const [field, allowed] of CHOICES) {
     const value = card[field] ?? job[field];
     if (value == null) continue;
     if (!allowed.includes(value)) throw fieldError(`${path}.${field}`, list(allowed), job[field]);
@@ -62,7 +69,7 @@ export function prepare(job, path = "job") {
   const metaBytes = meta === undefined ? 0 : encodeJson(meta, `${path}.meta`).length;
   if (metaBytes > MAX_META) throw fieldError(`${path}.meta`, `at most ${MAX_META} characters as JSON`, metaBytes);
   const { credentials, redirect, ...rest } = card;
-  const size = Math.min(MAX_BODY, bytes + metaBytes + url.length + byteLength(JSON.stringify(headers)));
+  const size = Math.min(MAX_BODY, bytes + metaBytes + url.length + JSON.stringify(headers).length);
   return { job: rest, request: { url, method, headers, body, meta, credentials, redirect }, size };
 }
 
@@ -159,7 +166,7 @@ function checkPlain(job, card, path) {
     if (value !== undefined) card[field] = value;
   };
   for (const field of NAMES) check(field, `1 to ${MAX_NAME} characters`, (value) => isName(value, 1));
-  for (const [field, [min, max]] of Object.entries(NUMBERS)) {
+  for (const [field, min, max] of NUMBERS) {
     const expected = max === MAX_INT ? `a whole number from ${min}` : `a whole number from ${min} to ${max}`;
     check(field, expected, (value) => Number.isInteger(value) && value >= min && value <= max);
   }
@@ -228,7 +235,7 @@ function addType(headers, type) {
 /** @param {string | Blob | ArrayBuffer | undefined} body */
 function byteLength(body) {
   if (body === undefined) return 0;
-  if (typeof body === "string") return encoder.encode(body).length;
+  if (typeof body === "string") return ASCII.test(body) ? body.length : encoder.encode(body).length;
   return body instanceof ArrayBuffer ? body.byteLength : body.size;
 }
 

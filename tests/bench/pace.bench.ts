@@ -4,6 +4,7 @@
 // over the wall time from the call of `enqueueMany` to its settling, both in the tab.
 import type { Page } from "@playwright/test";
 import type { Job } from "../../sw/paceline";
+import type { Strict } from "../e2e/support/strict";
 import { test } from "../e2e/support/test";
 
 interface Plan {
@@ -38,14 +39,43 @@ for (const plan of PLANS) {
 
     const report = await strict.report(account);
     const idealMs = (jobs / limit - 1) * 1_000;
+    const bareMs = limit >= 300 ? await bareFetches(tab!, strict, account, api, plan) : undefined;
     print(browserName, plan.name, {
       share: (idealMs / wallMs).toFixed(3),
       seconds: (wallMs / 1_000).toFixed(1),
       refused: report.rejected,
       most_in_a_window: `${report.windows[0]!.max_seen} of ${limit}`,
       duplicated: report.duplicated,
+      ...(bareMs === undefined ? {} : { share_of_bare_fetches: (idealMs / bareMs).toFixed(3), times_bare: (bareMs / wallMs).toFixed(3) }),
     });
   });
+}
+
+/**
+ * The same requests by the same rule without a queue, a store or a tab: as many chains of plain fetches in a SharedWorker as
+ * the limit has units, each going on one window after its answer. What the browser itself can do on this machine.
+ */
+async function bareFetches(tab: Page, strict: Strict, account: string, api: string, { jobs, limit, latency }: Plan): Promise<number> {
+  await strict.put(account, { limits: [{ limit, window_ms: 1_000, algorithm: "sliding-log" }], latency_ms: latency });
+  const source = `onconnect = async ({ ports: [port] }) => {
+    const begun = performance.now();
+    const init = { method: "PATCH", body: '{"owner":"Mira"}', headers: { "content-type": "application/json" }, cache: "no-store" };
+    let sent = 0;
+    const chain = async () => {
+      while (sent < ${jobs}) {
+        const response = await fetch(${JSON.stringify(`${api}/contacts/`)} + sent++, init);
+        const next = performance.now() + 1_001;
+        await response.arrayBuffer();
+        if (sent < ${jobs}) await new Promise((resolve) => setTimeout(resolve, next - performance.now()));
+      }
+    };
+    await Promise.all(Array.from({ length: ${limit} }, chain));
+    port.postMessage(performance.now() - begun);
+  };`;
+  return tab.evaluate((source) => {
+    const worker = new SharedWorker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
+    return new Promise<number>((resolve) => (worker.port.onmessage = ({ data }) => resolve(data)));
+  }, source);
 }
 
 test("a click during a bulk of 2,000", async ({ openTabs, strict, account, server, browserName }) => {
