@@ -7,6 +7,7 @@ use crate::change::{Change, Stored};
 use crate::config::BudgetConfig;
 use crate::ids::{BudgetId, CommitId, GroupId, JobId, RequestId, Seq};
 use crate::job::{Card, HoldCause, Lane, Outcome, Reason, State};
+use crate::signals::Signals;
 use crate::time::{Mono, Wall};
 
 /// Jobs that a request speaks of.
@@ -25,8 +26,8 @@ pub struct Answer {
     pub status: u16,
     /// What the status means for the job.
     pub verdict: Verdict,
-    /// How long the server asks to wait, if it says so in a way that can be read.
-    pub retry_after_ms: Option<u64>,
+    /// What it says about limits.
+    pub signals: Signals,
     /// The first 4 KiB of an error's text.
     pub text: Option<String>,
 }

@@ -20,6 +20,7 @@ pub mod lane;
 pub mod latency;
 pub mod limit;
 pub mod scheduler;
+pub mod signals;
 pub mod time;
 
 pub use scheduler::Core;

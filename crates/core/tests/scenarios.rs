@@ -946,7 +946,7 @@ fn an_answer_of_an_attempt_that_was_given_up_is_not_heard() {
     let answer = Answer {
         status: 404,
         verdict: Verdict::Final,
-        retry_after_ms: None,
+        signals: Default::default(),
         text: None,
     };
     world.input(Input::Answered {

@@ -9,6 +9,7 @@ mod retry_after;
 pub use retry_after::{MAX_RETRY_AFTER_MS, parse_retry_after};
 
 use paceline_core::io::{Answer, Verdict};
+use paceline_core::signals::Signals;
 use paceline_core::time::Wall;
 
 /// The longest error text that is kept, in bytes.
@@ -62,7 +63,11 @@ pub fn read(response: &Response<'_>, sent: Sent, now: Wall) -> Answer {
     Answer {
         status: response.status,
         verdict,
-        retry_after_ms,
+        signals: Signals {
+            is_rate_limited: verdict == Verdict::Refused,
+            retry_after_ms,
+            ..Signals::default()
+        },
         text,
     }
 }
@@ -147,7 +152,7 @@ mod tests {
         ];
 
         assert_eq!(
-            answer(429, &headers, Sent::First).retry_after_ms,
+            answer(429, &headers, Sent::First).signals.retry_after_ms,
             Some(20_000)
         );
     }
@@ -174,7 +179,7 @@ mod tests {
         fn nothing_that_a_server_sends_makes_it_panic(status in any::<u16>(), value in ".{0,200}", date in ".{0,60}") {
             let headers = vec![("Retry-After".to_owned(), value), ("Date".to_owned(), date)];
             let answer = read(&Response { status, headers: &headers, text: None }, Sent::First, NOW);
-            prop_assert!(answer.retry_after_ms.is_none_or(|wait| wait <= MAX_RETRY_AFTER_MS));
+            prop_assert!(answer.signals.retry_after_ms.is_none_or(|wait| wait <= MAX_RETRY_AFTER_MS));
         }
     }
 }

@@ -10,6 +10,7 @@ use super::Core;
 use crate::ids::Seq;
 use crate::io::{Answer, Event, Network, NoAnswer, Verdict};
 use crate::job::{HoldCause, Outcome, Reason, State};
+use crate::signals::Signals;
 use crate::time::{Mono, Now};
 
 /// The most attempts that count before a job fails.
@@ -66,7 +67,7 @@ impl Core {
                     seq,
                     Some(answer.status),
                     answer.text,
-                    answer.retry_after_ms,
+                    answer.signals.retry_after_ms,
                     now,
                 );
             }
@@ -115,11 +116,16 @@ impl Core {
                 }
                 if cause == NoAnswer::Network && self.may_be_refused(seq, now) {
                     self.note_seen(seq);
-                    let (status, verdict, retry_after_ms, text) = (0, Verdict::Refused, None, None);
+                    let signals = Signals {
+                        is_rate_limited: true,
+                        is_estimate: true,
+                        ..Signals::default()
+                    };
+                    let (status, verdict, text) = (0, Verdict::Refused, None);
                     let answer = Answer {
                         status,
                         verdict,
-                        retry_after_ms,
+                        signals,
                         text,
                     };
                     self.put_back(seq, &answer, now);
@@ -161,7 +167,12 @@ impl Core {
         if answer.status != 0 {
             budget.note_refusal(now.mono);
         }
-        let refusal = budget.refused(job.claimed_at, answer.retry_after_ms, now, &mut self.rng);
+        let refusal = budget.refused(
+            job.claimed_at,
+            answer.signals.retry_after_ms,
+            now,
+            &mut self.rng,
+        );
         job.record.refused = true;
         if refusal.earlier_refused > 0 {
             let spread_ms = self.rng.rand_range(0..refusal.spread_ms.saturating_add(1));
@@ -178,7 +189,7 @@ impl Core {
             id,
             status: answer.status,
             believed_free,
-            retry_after_ms: answer.retry_after_ms,
+            retry_after_ms: answer.signals.retry_after_ms,
         });
         if refusal.is_longer {
             let (until, is_estimate) = (refusal.until, refusal.is_estimate);

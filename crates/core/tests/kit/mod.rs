@@ -17,6 +17,7 @@ use paceline_core::ids::{BudgetId, CommitId, GroupId, JobId, OrderKey, RequestId
 use paceline_core::io::{Answer, Effect, Event, Input, NoAnswer, Reply, Verdict};
 use paceline_core::job::{BudgetRecord, Card, GroupRecord, Lane, Outcome, Record, Repeat, State};
 use paceline_core::scheduler::Bounds;
+use paceline_core::signals::Signals;
 use paceline_core::time::{Now, Wall};
 
 /// The wall clock at the world's start.
@@ -530,7 +531,11 @@ impl World {
                 let answer = Answer {
                     status,
                     verdict,
-                    retry_after_ms: retry,
+                    signals: Signals {
+                        is_rate_limited: verdict == Verdict::Refused,
+                        retry_after_ms: retry,
+                        ..Signals::default()
+                    },
                     text: None,
                 };
                 self.input(Input::Answered {
