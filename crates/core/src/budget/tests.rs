@@ -1,5 +1,9 @@
+use oorandom::Rand64;
+
 use super::*;
+use crate::config::{Algorithm, LimitRule};
 use crate::ids::{BudgetId, Seq};
+use crate::io::Cause;
 
 fn budget(rules: &[&str], max_in_flight: Option<u64>) -> Budget {
     let rules = rules

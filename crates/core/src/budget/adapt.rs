@@ -1,0 +1,49 @@
+//! Adaptation: how much of the rules is used.
+//!
+//! A refusal says that the rules allow more than the server does: somebody else spends the budget, or
+//! it is smaller than we were told. So each one halves what is used of them, down to a tenth, and each clean stretch
+//! gives a tenth back (additive increase, multiplicative decrease: it finds the server's limit and stays near it).
+//! Invariant: never below a tenth, never above the whole.
+
+use super::Budget;
+use crate::time::Mono;
+
+/// The whole of the rules, in thousandths.
+pub(super) const WHOLE: u32 = 1_000;
+/// The least that is used of the rules, and what one clean stretch gives back, in thousandths.
+pub(super) const TENTH: u32 = 100;
+/// The least clean stretch.
+const MIN_CLEAN_MS: u64 = 10_000;
+
+impl Budget {
+    /// Notes a success. Returns whether what is stored of the budget changed.
+    pub(crate) fn succeeded(&mut self, now: Mono) -> bool {
+        if let (Some(allowed), Some(max)) = (self.slow_start, self.config.max_in_flight()) {
+            let doubled = allowed.saturating_mul(2);
+            self.slow_start = (doubled < max).then_some(doubled);
+        } else {
+            self.slow_start = None;
+        }
+        let was_refusing = self.refusals_in_a_row > 0;
+        self.refusals_in_a_row = 0;
+        self.refusing_since = None;
+        self.grow(now) || was_refusing
+    }
+
+    /// Gives a tenth of the rules back after a clean stretch. Returns whether it did.
+    pub(super) fn grow(&mut self, now: Mono) -> bool {
+        let windows = self.config.rules().iter().map(|rule| rule.window_ms());
+        let clean_ms = windows.min().unwrap_or(0).max(MIN_CLEAN_MS);
+        if self.factor_permille >= WHOLE || now.since(self.adapted_at) < clean_ms {
+            return false;
+        }
+        self.adapt(self.factor_permille.saturating_add(TENTH), now);
+        true
+    }
+
+    pub(super) fn adapt(&mut self, factor_permille: u32, now: Mono) {
+        self.factor_permille = factor_permille.clamp(TENTH, WHOLE);
+        self.adapted_at = now;
+        let _ = self.apply_rules(now);
+    }
+}
