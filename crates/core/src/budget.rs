@@ -57,7 +57,7 @@ pub(crate) struct Budget {
     holds: BTreeSet<HoldCause>,
     pub(crate) blocked: Option<Blocked>,
     waiting: [u32; 3],
-    pub(crate) waiting_cost: [u64; 3],
+    waiting_cost: [u64; 3],
 }
 
 impl Budget {

@@ -27,6 +27,8 @@ pub struct Latency {
     sum: u64,
     since: Option<Mono>,
     until: Mono,
+    /// The mean before the last time that everything was forgotten.
+    earlier_mean_ms: Option<u64>,
 }
 
 impl Latency {
@@ -56,17 +58,19 @@ impl Latency {
         steady.max((smallest / 2).min(window_ms / SMALL_SHARE))
     }
 
-    /// Returns the mean time, none before the first answer.
+    /// Returns the mean time, none before the first answer. It only serves estimates, and outlives `forget` until the
+    /// next answer: during a pause the last known time is a far better guess than any constant.
     pub fn mean_ms(&self) -> Option<u64> {
-        let count = u64::try_from(self.samples.len())
-            .ok()
-            .filter(|count| *count > 0)?;
-        Some(self.sum / count)
+        let count = u64::try_from(self.samples.len()).unwrap_or(u64::MAX);
+        self.sum.checked_div(count).or(self.earlier_mean_ms)
     }
 
-    /// Forgets everything: what was seen says nothing of what comes.
+    /// Forgets what the floor is learned from: what was seen says nothing of what comes.
     pub fn forget(&mut self) {
-        *self = Self::default();
+        *self = Self {
+            earlier_mean_ms: self.mean_ms(),
+            ..Self::default()
+        };
     }
 }
 
@@ -91,6 +95,7 @@ mod tests {
         assert_eq!(latency.floor_ms(1_000), 20);
         latency.forget();
         assert_eq!(latency.floor_ms(1_000), 0);
+        assert_eq!(latency.mean_ms(), Some(40));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 use oorandom::Rand64;
 
+use super::estimate::Work;
 use super::*;
 use crate::config::{Algorithm, LimitRule};
 use crate::ids::{BudgetId, Seq};
@@ -169,7 +170,15 @@ fn concurrency_bounds_the_estimate() {
         budget.answered(ticket(n), 2_000, at(n));
     }
 
-    let eta = budget.eta_ms(100, at(10_000)).unwrap();
+    let eta = budget
+        .eta_ms(
+            Work {
+                jobs: 100,
+                cost: 100,
+            },
+            at(10_000),
+        )
+        .unwrap();
 
     assert!((50_000..=53_000).contains(&eta), "{eta}");
 }

@@ -233,11 +233,11 @@ impl Core {
         let is_held = !self.holds.is_empty();
         let mut eta_ms = Some(0_u64);
         for (id, budget) in &mut self.budgets {
-            let cost = budget.waiting_cost.iter().sum();
+            let work = budget.work_up_to(Lane::Background);
             let own = if is_held && budget.waiting() > 0 {
                 None
             } else {
-                budget.eta_ms(cost, now.mono)
+                budget.eta_ms(work, now.mono)
             };
             if budget.waiting() > 0 {
                 eta_ms = eta_ms.zip(own).map(|(all, own)| all.max(own));
@@ -287,13 +287,10 @@ impl Core {
             let eta_ms = match is_waiting.then(last).flatten() {
                 None => Some(0),
                 Some(_) if is_held => None,
-                Some(job) => self.budgets.get_mut(&job.card.budget).and_then(|budget| {
-                    let before = Lane::ALL.into_iter().filter(|lane| *lane <= job.lane());
-                    let cost = before
-                        .filter_map(|lane| budget.waiting_cost.get(lane.index()))
-                        .sum();
-                    budget.eta_ms(cost, now.mono)
-                }),
+                Some(job) => self
+                    .budgets
+                    .get_mut(&job.card.budget)
+                    .and_then(|budget| budget.eta_ms(budget.work_up_to(job.lane()), now.mono)),
             };
             snapshot.groups.insert(
                 id.clone(),
