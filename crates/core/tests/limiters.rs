@@ -1,6 +1,6 @@
-//! Each limiter against an oracle that is written another way, and the vectors that the field knows.
+//! Each limiter against an oracle that is written another way.
 
-use paceline_core::config::{Algorithm, Anchor, LimitRule};
+use paceline_core::config::{Algorithm, LimitRule};
 use paceline_core::ids::Seq;
 use paceline_core::limit::{Admission, Limiter};
 use paceline_core::time::{Mono, Now};
@@ -64,109 +64,6 @@ impl Driven {
             Admission::DeferToAnswer | Admission::Never => Err(None),
         }
     }
-}
-
-fn passed(limiter: Limiter, arrivals: impl IntoIterator<Item = u64>) -> usize {
-    let mut driven = Driven::new(limiter, 0);
-    arrivals
-        .into_iter()
-        .filter(|at| driven.arrive(1, *at).is_ok())
-        .count()
-}
-
-#[test]
-fn two_hundred_over_a_minutes_edge() {
-    let arrivals = || {
-        (0..100)
-            .map(|n| 59_000 + n * 9)
-            .chain((0..100).map(|n| 60_000 + n * 9))
-    };
-    let fixed = rule(100, 60_000, Algorithm::FixedWindow).anchored(Anchor::Clock);
-
-    assert_eq!(
-        passed(Limiter::new(fixed, Mono::default()), arrivals()),
-        200
-    );
-    assert_eq!(
-        passed(limiter(100, 60_000, Algorithm::SlidingLog), arrivals()),
-        100
-    );
-    assert_eq!(
-        passed(limiter(100, 60_000, Algorithm::ArrivalLog), arrivals()),
-        100
-    );
-}
-
-#[test]
-fn a_bucket_of_five_at_one_a_second() {
-    for algorithm in [
-        Algorithm::TokenBucket,
-        Algorithm::LeakyBucket,
-        Algorithm::Gcra,
-    ] {
-        let mut bucket = Driven::new(limiter(5, 5_000, algorithm), 0);
-        let at = [0, 0, 0, 0, 0, 0, 0, 500, 1_000, 3_000, 3_000, 3_000, 3_000];
-
-        let answers: Vec<_> = at.into_iter().map(|at| bucket.arrive(1, at)).collect();
-
-        let waits = |ms| Err(Some(ms));
-        let expected = [
-            Ok(4),
-            Ok(3),
-            Ok(2),
-            Ok(1),
-            Ok(0),
-            waits(1_000),
-            waits(1_000),
-            waits(500),
-            Ok(0),
-            Ok(1),
-            Ok(0),
-            waits(1_000),
-            waits(1_000),
-        ];
-        assert_eq!(answers, expected, "{algorithm:?}");
-    }
-}
-
-#[test]
-fn twenty_five_from_nine_to_eleven_seconds() {
-    let arrivals = || (0..25).map(|n| 9_000 + n * 2_000 / 24);
-    let fixed = rule(10, 10_000, Algorithm::FixedWindow).anchored(Anchor::Clock);
-
-    assert_eq!(passed(Limiter::new(fixed, Mono::default()), arrivals()), 20);
-    assert_eq!(
-        passed(limiter(10, 10_000, Algorithm::SlidingLog), arrivals()),
-        10
-    );
-    assert_eq!(
-        passed(limiter(10, 10_000, Algorithm::SlidingCounter), arrivals()),
-        11
-    );
-    assert_eq!(
-        passed(limiter(10, 10_000, Algorithm::TokenBucket), arrivals()),
-        12
-    );
-    assert_eq!(passed(limiter(10, 10_000, Algorithm::Gcra), arrivals()), 12);
-}
-
-#[test]
-fn a_daily_quota_that_is_used_up_waits_for_midnight() {
-    let daily = rule(2, 86_400_000, Algorithm::FixedWindow).anchored(Anchor::Clock);
-    let mut quota = Driven::new(Limiter::new(daily, Mono::default()), 0);
-    let late = 20 * 86_400_000 - 30_000;
-    quota.arrive(2, late).unwrap();
-
-    assert_eq!(quota.arrive(1, late), Err(Some(30_000)));
-}
-
-#[test]
-fn the_third_of_cost_five_waits_two_and_a_half_seconds() {
-    let mut bucket = Driven::new(limiter(10, 5_000, Algorithm::TokenBucket), 0);
-    bucket.arrive(5, 0).unwrap();
-    bucket.arrive(5, 0).unwrap();
-
-    assert_eq!(bucket.arrive(5, 0), Err(Some(2_500)));
 }
 
 #[test]

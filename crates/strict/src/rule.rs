@@ -325,3 +325,7 @@ impl Limit {
 #[cfg(test)]
 #[path = "rule/tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "rule/golden.rs"]
+mod golden;
