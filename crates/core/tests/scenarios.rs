@@ -1,4 +1,21 @@
 //! What users of other libraries met, and what the scheduler must do, on a fake clock.
+//!
+//! | | what was met | test |
+//! |---|---|---|
+//! | S1 | retries beyond the limit | [`retries_spend_the_same_budget`] |
+//! | S2 | two bursts at a boundary | [`no_double_burst_at_a_boundary`] |
+//! | S3 | a refill that stops when limits are set again | [`changing_limits_keeps_the_refill_alive`] |
+//! | S4 | promises that a clear leaves open | [`cancel_settles_every_waiting_job_and_lets_the_live_one_end`] |
+//! | S5 | too slow after a pause of the app | `named.rs`: `a_window_that_was_filled_long_ago_does_not_delay_what_comes_now` |
+//! | S6 | heavy jobs starve | [`a_heavy_job_is_not_starved`], [`a_cost_that_can_never_fit_is_refused_at_once`] |
+//! | S7 | one refusal, and the others go on | [`one_refusal_stops_the_whole_budget`] |
+//! | S8 | all retry at one instant | [`parallel_refusals_do_not_retry_together`] |
+//! | S9 | a create is done twice | [`only_what_is_safe_is_repeated`] |
+//! | S10 | a crash loses what was on its way | [`a_crash_between_send_and_answer_loses_nothing`] |
+//! | S11 | a new job overtakes a retry of its key | [`a_new_job_cannot_jump_the_queue_of_its_key`] |
+//! | S12 | a start that replays twice | [`a_start_up_replays_once`] |
+//!
+//! What the design names beyond these is in `named.rs`; S13 and S14 need real tabs.
 
 mod kit;
 

@@ -90,7 +90,9 @@ impl Budget {
             self.adapt(self.factor_permille / 2, now.mono);
         }
         let guess_ms = self.guess_ms();
-        let wait_ms = asked_ms.map_or(guess_ms, |asked| asked.max(MIN_PAUSE_MS));
+        // A wait of nothing, or an instant that has passed, tells no more than silence does.
+        let told_ms = asked_ms.filter(|asked| *asked >= MIN_PAUSE_MS);
+        let wait_ms = told_ms.unwrap_or(guess_ms);
         let jitter_ms = match self.pause {
             Some(pause) => pause.jitter_ms,
             None => rng.rand_range(0..JITTER_MS.saturating_add(1)),
@@ -103,7 +105,7 @@ impl Budget {
             Some(_) | None => Pause {
                 until,
                 until_wall: now.wall_of(until),
-                is_estimate: asked_ms.is_none(),
+                is_estimate: told_ms.is_none(),
                 jitter_ms,
                 refused: earlier_refused,
             },

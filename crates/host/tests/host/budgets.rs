@@ -192,3 +192,28 @@ fn a_pause_passes_while_the_machine_sleeps() {
 
     assert_eq!(world.names_sent(), ["a", "a", "b"]);
 }
+
+/// How long the budget of a host, whose clock is three minutes fast, waits after a refusal that says "in twenty seconds".
+fn wait_under_a_fast_clock(headers: &[(&str, &str)]) -> u64 {
+    let mut world = World::with_tabs();
+    enqueue(&mut world, "a", json!({}));
+    world.answer(0, 429, headers);
+    world.run();
+    world.sent[1].at_ms
+}
+
+#[test]
+fn a_wait_is_the_servers_whatever_our_clock_says() {
+    // The host's clock shows 22:13:20.
+    let date = ("Date", "Tue, 14 Nov 2023 22:10:20 GMT");
+    let until = ("Retry-After", "Tue, 14 Nov 2023 22:10:40 GMT");
+    let seconds = ("Retry-After", "20");
+
+    for headers in [&[seconds][..], &[date, seconds], &[date, until]] {
+        let wait = wait_under_a_fast_clock(headers);
+        assert!((20_000..=21_001).contains(&wait), "{headers:?}: {wait}");
+    }
+    // Without the server's clock the instant seems to have passed.
+    let wait = wait_under_a_fast_clock(&[until]);
+    assert!((1_000..=2_001).contains(&wait), "{wait}");
+}
