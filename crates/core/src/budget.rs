@@ -135,10 +135,9 @@ impl Budget {
                 continue;
             };
             for spend in spends {
-                let cost = fitting(limiter, spend.cost);
                 match spend.live {
-                    Some(ticket) => limiter.take(ticket, cost, now),
-                    None => limiter.restore(cost, spend.start, spend.end, now),
+                    Some(ticket) => limiter.take(ticket, spend.cost, now),
+                    None => limiter.restore(spend.cost, spend.start, spend.end, now),
                 }
             }
         }

@@ -59,6 +59,12 @@ impl Admission {
 /// The clock's grain: an end that was read at one millisecond may have happened up to the next.
 pub const GRAIN_MS: u64 = 1;
 
+/// Turns units times one window into units times another, rounded up: a change of limits gives nothing away.
+fn rescaled(parts: u64, from_ms: u64, to_ms: u64) -> u64 {
+    let scaled = (u128::from(parts) * u128::from(to_ms)).div_ceil(u128::from(from_ms));
+    u64::try_from(scaled).unwrap_or(u64::MAX)
+}
+
 /// One rule with its state.
 #[derive(Clone, Debug)]
 pub enum Limiter {

@@ -289,3 +289,24 @@ fn what_follows_an_early_claim_is_judged_as_of_then() {
 
     assert_eq!((first, second), (at(1_001), at(1_006)));
 }
+
+#[test]
+fn a_cost_above_a_new_rule_is_counted_whole_when_the_rule_grows() {
+    let config = |text| {
+        let rule = LimitRule::parse(text, Algorithm::ArrivalLog).unwrap();
+        BudgetConfig::new(BudgetId::parse("b").unwrap(), vec![rule], None, 1_000, None).unwrap()
+    };
+    let mut budget = budget(&["5/s"], None);
+    let spend = Spend {
+        start: now(0).wall,
+        end: now(10).wall,
+        cost: 5,
+        live: None,
+    };
+    let new = budget.configure(config("2/10s"), at(100));
+    budget.seed(&new, &[spend], now(100));
+
+    budget.configure(config("5/10s"), at(200));
+
+    assert!(check(&mut budget, 1, at(300)).is_err());
+}

@@ -90,8 +90,10 @@ impl BatchRest {
         self.rule
     }
 
-    /// Takes over a changed rule and keeps what was consumed.
-    pub const fn configure(&mut self, rule: LimitRule) {
+    /// Takes over a changed rule and keeps what was consumed; a rest that has begun is as long as the new one.
+    pub fn configure(&mut self, rule: LimitRule) {
+        let (old_ms, new_ms) = (self.rule.window_ms(), rule.window_ms());
+        self.over_at = self.over_at.map(|at| at.minus(old_ms).plus(new_ms));
         self.rule = rule;
     }
 

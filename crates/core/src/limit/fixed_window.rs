@@ -82,8 +82,14 @@ impl FixedWindow {
         self.rule
     }
 
-    /// Takes over a changed rule and keeps what was consumed.
-    pub const fn configure(&mut self, rule: LimitRule) {
+    /// Takes over a changed rule and keeps what was consumed: the window that has begun ends where a new one would, but
+    /// one of the clock not before it would have.
+    pub fn configure(&mut self, rule: LimitRule) {
+        let (old_ms, new_ms) = (self.rule.window_ms(), rule.window_ms());
+        self.ends_at = self.ends_at.map(|at| match rule.anchor() {
+            Anchor::First => at.minus(old_ms).plus(new_ms),
+            Anchor::Clock => at.minus(old_ms).plus(new_ms).max(at),
+        });
         self.rule = rule;
     }
 

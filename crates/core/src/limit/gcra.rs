@@ -3,7 +3,7 @@
 //! The same traffic passes as through a token bucket of that size, with one number as state. The instant is kept times
 //! the limit, so that one unit's worth, the window, is whole.
 
-use super::{Admission, GRAIN_MS};
+use super::{Admission, GRAIN_MS, rescaled};
 use crate::config::LimitRule;
 use crate::time::{Mono, Now, Wall};
 
@@ -90,9 +90,9 @@ impl Gcra {
     /// Takes over a changed rule and keeps the units that were consumed.
     pub fn configure(&mut self, rule: LimitRule, now: Mono) {
         let ahead = self.from(now) - now.as_millis().saturating_mul(self.limit());
-        let consumed = ahead.div_ceil(self.rule.window_ms());
+        let ahead = rescaled(ahead, self.rule.window_ms(), rule.window_ms());
         *self = Self::new(rule);
-        self.take(u32::try_from(consumed).unwrap_or(u32::MAX), now);
+        self.arrival = self.from(now).saturating_add(ahead);
     }
 
     fn from(&self, now: Mono) -> u64 {

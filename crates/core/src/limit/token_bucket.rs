@@ -4,7 +4,7 @@
 //! number and no fraction is ever lost. A wait is rounded up to the millisecond at which the cost fits. A cost above
 //! what is there (the limit was lowered meanwhile) leaves a debt, which refills pay first.
 
-use super::{Admission, GRAIN_MS};
+use super::{Admission, GRAIN_MS, rescaled};
 use crate::config::LimitRule;
 use crate::time::{Mono, Now, Wall};
 
@@ -93,10 +93,10 @@ impl TokenBucket {
     /// Takes over a changed rule and keeps the units that were consumed.
     pub fn configure(&mut self, rule: LimitRule, now: Mono) {
         self.refill(now);
-        let consumed = self.missing() / self.rule.window_ms();
+        let missing = rescaled(self.missing(), self.rule.window_ms(), rule.window_ms());
         self.rule = rule;
         self.replayed = None;
-        self.set_missing(consumed.saturating_mul(rule.window_ms()));
+        self.set_missing(missing);
     }
 
     const fn capacity(rule: LimitRule) -> u64 {
