@@ -3,6 +3,7 @@
 import { Connection } from "./connection.js";
 import { PacelineError, fieldError, fromWire } from "./errors.js";
 import { jobOf } from "./fetch.js";
+import { kindsOf } from "./hosts.js";
 import { Intake, deferred } from "./intake.js";
 import { VERSION, uuid } from "./protocol.js";
 import { doneOf, fetchedOf } from "./response.js";
@@ -19,8 +20,9 @@ export { PacelineError } from "./errors.js";
 /** @typedef {import("./wire.js").Outcome} Outcome */
 /** @typedef {import("./wire.js").HostMessage} HostMessage */
 
-const HOSTS = ["auto", "shared-worker"];
+const HOSTS = ["auto", "shared-worker", "service-worker", "leader-tab"];
 const noop = () => {};
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
  * Connects this page to a queue. All pages of an origin that give the same name share it.
@@ -30,7 +32,7 @@ const noop = () => {};
 export function connect(options = {}) {
   const { name = "default", host = "auto" } = options;
   if (typeof name !== "string" || name.length < 1 || name.length > 255) throw fieldError("name", "1 to 255 characters", name);
-  if (!HOSTS.includes(host)) throw fieldError("host", HOSTS.join(" or "), host);
+  if (!HOSTS.includes(host)) throw fieldError("host", HOSTS.join(", "), host);
   return /** @type {import("./paceline.js").Queue} */ (new Queue(name, options));
 }
 
@@ -48,6 +50,8 @@ class Queue extends EventTarget {
   #intake;
   #first = deferred();
   #isClosed = false;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */ #bell;
+  /** @type {(() => void) | undefined} */ #follow;
   /** @type {number | undefined} */ #birth;
   #budgets;
   #connection;
@@ -59,10 +63,11 @@ class Queue extends EventTarget {
     this.name = name;
     const { principal = "" } = options;
     this.#budgets = options.budgets;
-    this.#connection = new Connection(name, urlOf(name, options), {
+    this.#connection = new Connection(name, kindsOf(name, urlOf(name, options), options), {
       hello: () => ({ version: VERSION, principal, budgets: this.#budgets }),
       welcomed: (welcome, isChanged) => this.#welcomed(welcome, isChanged),
       heard: (message) => this.#heard(message),
+      dozed: () => this.#setBell(),
       failed: (error) => this.#failed(error),
     });
     this.#intake = new Intake((request) => this.#connection.request(request), this.#unsettled);
@@ -149,6 +154,7 @@ class Queue extends EventTarget {
 
   close() {
     this.#isClosed = true;
+    clearTimeout(this.#bell);
     globalThis.removeEventListener?.("pagehide", this.#hide);
     globalThis.removeEventListener?.("pageshow", this.#show);
     this.#connection.close(new PacelineError("not-connected", "the queue is closed in this tab; its jobs go on"));
@@ -180,11 +186,23 @@ class Queue extends EventTarget {
     this.#birth = birth;
     this.#unsettled.askAgain((request) => this.#connection.request(request));
     const isKnown = this.#snapshots.restart();
+    // A host that sleeps is woken by what its last snapshot said.
+    if (host === "service-worker") this.#follow ??= this.#snapshots.subscribe(noop);
     if (isChanged) this.#emit("host-changed", details);
     isKnown.then(() => {
       this.#first.resolve(details);
       this.#first.isOver ? (this.ready = Promise.resolve(details)) : (this.#first.isOver = true);
     });
+  }
+
+  /** Rings a sleeping host when it has something to do next; at once while something is on its way. */
+  #setBell() {
+    clearTimeout(this.#bell);
+    const { nextWakeAt, counts } = this.#snapshots.current;
+    const hasWork = !this.#unsettled.isEmpty || counts.queued + counts.sending + counts.retryWait > 0;
+    if (!hasWork || this.#isClosed) return;
+    const wait = nextWakeAt == null ? 0 : Math.max(0, nextWakeAt - Date.now());
+    this.#bell = setTimeout(() => this.#connection.wake(), Math.min(wait, MAX_TIMER_MS));
   }
 
   /** The database is another one: whether what it held was sent, nobody knows, so none of it is asked for again. */
@@ -232,7 +250,7 @@ class Queue extends EventTarget {
 }
 
 /** Events that only the connection needs. */
-const OWN_EVENTS = ["hosting", "stopped"];
+const OWN_EVENTS = ["hosting", "stopped", "waiting"];
 
 /** @param {any[]} replies @param {string} field @returns {number} */
 const sum = (replies, field) => replies.reduce((total, reply) => total + reply[field], 0);

@@ -1,7 +1,9 @@
-// The way to the host: one SharedWorker, one port, the requests that are not answered yet, and what to do when the
-// host dies. A SharedWorker dies without an event, so this waits for the Web Lock that every host holds for its life.
+// The way to the host: one kind of host, one port, the requests that are not answered yet, and what to do when the host
+// dies. A worker dies without an event, so this waits for the Web Lock that every host holds for its life. A host that has
+// to wait, because another kind or another script owns the queue, says so; this tab then speaks with the owner.
 
 import { PacelineError, fromWire } from "./errors.js";
+import { HubPort } from "./hub.js";
 import { PROTOCOL, uuid } from "./protocol.js";
 
 /** @typedef {import("./wire.js").HostMessage} HostMessage */
@@ -10,9 +12,12 @@ import { PROTOCOL, uuid } from "./protocol.js";
  * @property {() => object} hello the fields of `hello`
  * @property {(welcome: HostMessage, isChanged: boolean) => void} welcomed requests made in here go out first
  * @property {(message: HostMessage) => void} heard what answers no request
+ * @property {() => void} dozed the browser has stopped a host that had nothing to do for now
  * @property {(error: PacelineError) => void} failed no host can be had; everything that waits for one has to end
  */
-/** @typedef {{ message: object, port?: MessagePort, deaths: number, resolve: (reply: any) => void, reject: (error: unknown) => void }} Ask */
+/** @typedef {import("./hosts.js").Port} Port */
+/** @typedef {import("./hosts.js").Kind} Kind */
+/** @typedef {{ message: object, port?: Port, deaths: number, resolve: (reply: any) => void, reject: (error: unknown) => void }} Ask */
 
 /** More deaths of hosts than this in `DEATHS_MS`, or attempts in a row that no host answers, and the connection gives up. */
 const MAX_DEATHS = 3;
@@ -22,14 +27,11 @@ const SILENCE_MS = { first: 4_000, again: 2_000 };
 /** Never at once: Firefox lets go of a closed worker a little after its locks, and would give that one again. */
 const BACKOFF_MS = [50, 150, 500];
 
-/** Makes the one call of the constructor: URL, name and options are a SharedWorker's identity. */
-/** @param {string} url @param {string} queue */
-const openWorker = (url, queue) => new SharedWorker(url, { name: `paceline:${queue}`, type: "module" });
-
 /** A connection of one tab to the host of one queue. */
 export class Connection {
   /** @type {Map<number, Ask>} */ #asks = new Map();
-  /** @type {MessagePort | undefined} */ #port;
+  /** @type {Port | undefined} */ #port;
+  /** The port of a host that waits, while this tab speaks with the owner. @type {Port | undefined} */ #standby;
   /** @type {string | undefined} */ #instance;
   /** @type {string | undefined} */ #welcomedBy;
   /** @type {PacelineError | undefined} */ #failure;
@@ -43,15 +45,17 @@ export class Connection {
   #helloId = 0;
   #isWelcome = false;
   #isClosed = false;
+  /** Whether the host sleeps: the next request wakes it. */
+  #isDozing = false;
 
   /**
    * @param {string} queue
-   * @param {string} url of the worker
+   * @param {Kind[]} kinds to try, in order
    * @param {Handlers} handlers
    */
-  constructor(queue, url, handlers) {
+  constructor(queue, kinds, handlers) {
     this.queue = queue;
-    this.url = url;
+    this.kinds = kinds;
     this.handlers = handlers;
   }
 
@@ -66,34 +70,59 @@ export class Connection {
     if (this.#isClosed) return;
     this.#failure = undefined;
     this.#lastWords = undefined;
-    if (typeof SharedWorker === "undefined" || !globalThis.navigator?.locks) {
-      this.#fail(new PacelineError("not-connected", "this context has no SharedWorker or no Web Locks", { field: "host" }));
+    this.#isDozing = false;
+    const lacks = this.kinds.map((kind) => kind.lacks());
+    const able = lacks.findIndex((lack) => lack === undefined);
+    const kind = this.kinds[able];
+    if (!kind) {
+      const missing = [...new Set(lacks)].join(", ");
+      this.#fail(new PacelineError("not-connected", `this context has no ${missing}`, { field: "host" }));
       return;
     }
-    let worker;
-    try {
-      worker = openWorker(this.url, this.queue);
-    } catch (cause) {
-      this.#fail(new PacelineError("not-connected", `the worker cannot be opened: ${this.url}`, { cause }));
-      return;
-    }
-    const { port } = worker;
-    this.#port = port;
+    this.kinds.splice(0, able);
     let isHeard = false;
+    /** @type {Port | undefined} */
+    let port;
     // Once the host has spoken, an error is news of it and not its death. Of a script that does not load, a browser may
     // tell one page and not the next.
-    const missed = () => {
-      if (!isHeard && port === this.#port) this.#missed();
+    const missed = (/** @type {unknown} */ cause) => {
+      if (!isHeard && port === this.#port) this.#missed(kind, cause);
     };
-    worker.addEventListener("error", missed);
-    setTimeout(missed, this.#welcomedBy ? SILENCE_MS.again : SILENCE_MS.first);
-    port.onmessage = ({ data }) => {
+    const heard = (/** @type {any} */ data) => {
       isHeard = true;
       this.#misses = 0;
-      if (port === this.#port && data?.paceline === PROTOCOL) this.#receive(data);
+      if (data?.paceline !== PROTOCOL) return;
+      if (port === this.#port) this.#receive(data);
     };
+    try {
+      port = kind.open({ heard, missed });
+    } catch (cause) {
+      this.#fail(new PacelineError("not-connected", `a ${kind.name} host cannot be opened`, { cause }));
+      return;
+    }
+    setTimeout(missed, this.#welcomedBy ? SILENCE_MS.again : SILENCE_MS.first);
+    this.#use(port);
+  }
+
+  /** Speaks through a port from now on. @param {Port} port */
+  #use(port) {
+    this.#leave?.();
+    this.#leave = undefined;
+    this.#port = port;
     this.#sayHello();
     this.#showPresence(port);
+  }
+
+  /** The own host waits: speaks with the one that owns the queue, until that dies. */
+  #speakWithOwner() {
+    if (this.#isWelcome || this.#standby || typeof BroadcastChannel === "undefined") return;
+    this.#watch?.abort();
+    this.#instance = undefined;
+    this.#standby = this.#port;
+    const port = new HubPort(this.queue, (data) => {
+      if (data?.paceline === PROTOCOL && port === this.#port) this.#receive(data);
+    });
+    this.#use(port);
   }
 
   /**
@@ -108,7 +137,7 @@ export class Connection {
     const answer = new Promise((resolve, reject) => {
       this.#asks.set(id, { message: { paceline: PROTOCOL, id, ...request }, deaths: 0, resolve, reject });
     });
-    if (isDown) this.open();
+    if (isDown || this.#isDozing) this.open();
     if (this.#isWelcome) this.#flush();
     return answer;
   }
@@ -117,6 +146,12 @@ export class Connection {
   leave() {
     this.#post({ paceline: PROTOCOL, id: ++this.#lastId, type: "bye" });
     this.#disconnect();
+    for (const kind of this.kinds) kind.release();
+  }
+
+  /** Wakes a host that sleeps. */
+  wake() {
+    if (this.#isDozing) this.open();
   }
 
   /** @param {PacelineError} error for what is still waiting */
@@ -134,7 +169,7 @@ export class Connection {
     if (error) this.#fail(error);
   }
 
-  /** Holds a lock by which the host sees this tab die. @param {MessagePort} port */
+  /** Holds a lock by which the host sees this tab die. @param {Port} port */
   #showPresence(port) {
     const lock = `paceline-tab:${this.queue}:${uuid()}`;
     const hold = () => {
@@ -151,6 +186,7 @@ export class Connection {
     if (message.type === "event" && (message.name === "host-crashed" || message.name === "stopped")) {
       this.#lastWords = message.detail?.message;
     }
+    if (message.type === "event" && message.name === "waiting") return this.#speakWithOwner();
     if (message.re !== undefined && message.re === this.#helloId) return this.#greeted(message);
     const ask = message.re === undefined ? undefined : this.#asks.get(message.re);
     if (!ask) return this.handlers.heard(message);
@@ -207,12 +243,24 @@ export class Connection {
     }
   }
 
-  #missed() {
+  /** @param {Kind} kind @param {unknown} cause */
+  #missed(kind, cause) {
     this.#misses += 1;
-    this.#openAgain(this.#misses, new PacelineError("not-connected", `the worker cannot be loaded: ${this.url}`));
+    if (this.#misses > MAX_DEATHS && this.kinds.length > 1) {
+      // Never are two kinds' resources held at once.
+      kind.release();
+      this.kinds.shift();
+      this.#misses = 1;
+    }
+    this.#openAgain(this.#misses, new PacelineError("not-connected", `the ${kind.name} host cannot be loaded: ${kind.url}`, { cause }));
   }
 
   #died() {
+    if (this.kinds[0]?.sleeps && !this.#standby && ![...this.#asks.values()].some((ask) => ask.port === this.#port)) {
+      this.#disconnect();
+      this.#isDozing = true;
+      return this.handlers.dozed();
+    }
     const now = Date.now();
     this.#deaths = [...this.#deaths.filter((at) => now - at < DEATHS_MS), now];
     const error = new PacelineError("host-crashed", this.#lastWords ?? "the host died");
@@ -238,6 +286,8 @@ export class Connection {
     this.#leave?.();
     this.#leave = undefined;
     this.#port?.close();
+    this.#standby?.close();
+    this.#standby = undefined;
     this.#port = undefined;
     this.#instance = undefined;
     this.#isWelcome = false;

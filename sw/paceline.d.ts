@@ -9,7 +9,11 @@ export interface ConnectOptions {
   /** The signed-in user that jobs are sent for. */
   principal?: string;
   /** The kind of context that runs the scheduler. */
-  host?: "auto" | "shared-worker";
+  host?: "auto" | "shared-worker" | "service-worker" | "leader-tab";
+  /** Whether `auto` may take a SharedWorker; by default everywhere but on Android and iOS, which kill it silently. */
+  sharedWorker?: boolean;
+  /** Runs the scheduler in a service worker; `auto` then begins there. By default `service-worker.js` beside the client, for `/`. */
+  serviceWorker?: { url?: string | URL; scope?: string; type?: "module" | "classic" };
   /** Where `worker.js` is served, on this origin. */
   workerUrl?: string | URL;
   /** Where the worker's wasm is served. */

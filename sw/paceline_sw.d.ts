@@ -12,7 +12,7 @@ export interface EngineShell {
 export interface EngineOptions {
   queue: string;
   instance: string;
-  host: "shared-worker" | "service-worker";
+  host: "shared-worker" | "service-worker" | "leader-tab";
   version: string;
 }
 
@@ -22,6 +22,8 @@ export class Engine {
   tab_left(tab: number): void;
   wake(): void;
   online(is_online: boolean): void;
+  /** Starts nothing more, and calls `stopped` once what has left is over and stored. */
+  retire(): void;
 }
 
 export default function init(input: { module_or_path: unknown }): Promise<unknown>;

@@ -4,6 +4,16 @@ export const PROTOCOL = 1;
 /** The version of this package. */
 export const VERSION = "0.1.0";
 
+/**
+ * Tells whether one version comes after another, by their numbers.
+ * @param {string} version @param {string} than
+ */
+export function isNewer(version, than) {
+  const [left, right] = [version, than].map((text) => text.split(/[.-]/, 3).map(Number));
+  const at = [0, 1, 2].find((part) => left?.[part] !== right?.[part]);
+  return at !== undefined && Number(left?.[at]) > Number(right?.[at]);
+}
+
 /** The digits of a byte. */
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 /** Bytes for 64 names: one call for each byte's sake would cost a bulk of thousands dearly. */

@@ -5,6 +5,7 @@
 import init, { Engine } from "./paceline_sw.js";
 import { PacelineError, fieldError } from "./errors.js";
 import { prepare, prepareAll } from "./job.js";
+import { Door, askToYield } from "./hub.js";
 import { PROTOCOL, VERSION, uuid } from "./protocol.js";
 
 /** @typedef {import("./wire.js").Post} Post */
@@ -13,7 +14,7 @@ import { PROTOCOL, VERSION, uuid } from "./protocol.js";
  * @typedef {object} Options
  * @property {string} queue
  * @property {string} wasmUrl
- * @property {"shared-worker" | "service-worker"} host
+ * @property {"shared-worker" | "service-worker" | "leader-tab"} host
  * @property {(request: any, options: any) => Promise<object>} send
  * @property {() => void} [close] ends the context, so that another can start; a service worker cannot
  */
@@ -35,6 +36,10 @@ export class Shell {
   /** @type {ReturnType<typeof setTimeout> | undefined} */ #timer;
   /** @type {(() => void)[]} */ #releases = [];
   /** @type {PacelineError | undefined} */ #busy;
+  /** @type {Map<number, () => void>} */ #farewells = new Map();
+  /** @type {Door} */ #door;
+  #isWaiting = false;
+  #isYielding = false;
   #lastTab = 0;
   #isHosting = false;
   #instance = uuid();
@@ -42,6 +47,7 @@ export class Shell {
   /** @param {Options} options */
   constructor(options) {
     this.options = options;
+    this.#door = new Door(options.queue, VERSION, this);
   }
 
   /** Takes the locks and starts the engine. */
@@ -52,7 +58,11 @@ export class Shell {
     await this.#hold(`paceline-host:${queue}:${this.#instance}`);
     this.#isHosting = true;
     this.#tell({ type: "event", name: "hosting", detail: {} });
-    await this.#hold(`paceline:${queue}`);
+    const owned = this.#hold(`paceline:${queue}`);
+    this.#lookWhetherBusy(owned).catch(() => {});
+    await owned;
+    this.#isWaiting = false;
+    this.#door.open();
     try {
       await loading;
       if (this.#end) return;
@@ -65,10 +75,16 @@ export class Shell {
     }
   }
 
-  /** Takes in a tab and returns its number. @param {Post} post */
-  join(post) {
+  /**
+   * Takes in a tab and returns its number.
+   * @param {Post} post
+   * @param {() => void} [left] called when it is forgotten
+   */
+  join(post, left) {
     const tab = ++this.#lastTab;
     this.#tabs.set(tab, post);
+    if (left) this.#farewells.set(tab, left);
+    if (this.#isWaiting) this.#post(tab, { type: "event", name: "waiting", detail: {} });
     if (this.#end) this.#post(tab, { type: "event", name: "stopped", detail: { message: this.#end.message } });
     else if (this.#isHosting) this.#post(tab, { type: "event", name: "hosting", detail: {} });
     return tab;
@@ -77,6 +93,8 @@ export class Shell {
   /** Forgets a tab. @param {number} tab */
   leave(tab) {
     if (!this.#tabs.delete(tab)) return;
+    this.#farewells.get(tab)?.();
+    this.#farewells.delete(tab);
     this.#early = this.#early.filter((early) => early.tab !== tab || /^enqueue/.test(early.message.type));
     this.#call((engine) => engine.tab_left(tab));
   }
@@ -112,6 +130,14 @@ export class Shell {
     if (this.#engine || this.#end) return;
     this.#busy = new PacelineError("not-connected", "another host owns the queue");
     for (const { tab, message } of this.#early.splice(0)) this.#answerError(tab, message, this.#busy);
+  }
+
+  /** Finishes what has left and ends, so that a host of a newer version can start. @param {string} version */
+  yieldTo(version) {
+    if (!this.#engine || this.#end || this.#isYielding) return;
+    this.#isYielding = true;
+    this.#tell({ type: "event", name: "upgrade-available", detail: { version } });
+    this.#call((engine) => engine.retire());
   }
 
   /** Ends the host because of a trap or an exception out of the engine. @param {unknown} error */
@@ -189,6 +215,21 @@ export class Shell {
     });
   }
 
+  /**
+   * While another host owns the queue, the tabs of this one are told so, and that host is asked to yield if it is older.
+   * @param {Promise<void>} owned
+   */
+  async #lookWhetherBusy(owned) {
+    let isOwned = false;
+    owned.then(() => (isOwned = true));
+    const { held = [] } = await navigator.locks.query();
+    // Only a query that came after our own request tells for certain.
+    if (isOwned || this.#end || !held.some(({ name }) => name === `paceline:${this.options.queue}`)) return;
+    this.#isWaiting = true;
+    this.#tell({ type: "event", name: "waiting", detail: {} });
+    askToYield(this.options.queue, VERSION);
+  }
+
   /** Forgets a tab once the lock that it holds for its life is free. @param {number} tab @param {unknown} lock */
   #watch(tab, lock) {
     if (typeof lock !== "string" || !lock.startsWith(`paceline-tab:${this.options.queue}:`)) return;
@@ -210,6 +251,7 @@ export class Shell {
     this.#early = [];
     clearTimeout(this.#timer);
     setTimeout(() => {
+      this.#door.close();
       if (this.options.close) this.options.close();
       else for (const release of this.#releases) release();
     }, LAST_WORDS_MS);

@@ -26,6 +26,11 @@ export class Snapshots {
     this.request = request;
   }
 
+  /** The newest one that was heard. */
+  get current() {
+    return this.#current;
+  }
+
   /** Returns the newest one, at once. Without a subscription it asks for a newer one for the next time. */
   read() {
     if (this.#listeners.size === 0) this.#asking ??= this.#ask().catch(() => {}).finally(() => (this.#asking = undefined));

@@ -13,6 +13,10 @@ export class Unsettled {
   /** @type {Map<string, Job>} */ #jobs = new Map();
   /** @type {Set<Bulk>} */ #bulks = new Set();
 
+  get isEmpty() {
+    return this.#jobs.size + this.#bulks.size === 0;
+  }
+
   /** @param {string} id */
   hasJob(id) {
     return this.#jobs.has(id);

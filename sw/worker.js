@@ -10,7 +10,21 @@ const queue = parameters.get("queue") || "default";
 const wasmUrl = parameters.get("wasm") || new URL("./paceline_sw_bg.wasm", import.meta.url).href;
 
 if ("registration" in scope) serveServiceWorker();
-else serveSharedWorker();
+else if ("onconnect" in scope) serveSharedWorker();
+else serveLeader();
+
+/** The worker of the tab that leads. Its tabs come through the hub, its own page too. */
+function serveLeader() {
+  const close = () => {
+    scope.postMessage({ ended: true });
+    scope.close();
+  };
+  const shell = new Shell({ queue, wasmUrl, host: "leader-tab", send, close });
+  scope.addEventListener("error", (/** @type {ErrorEvent} */ event) => shell.crash(event.error ?? event.message));
+  scope.addEventListener("unhandledrejection", (/** @type {PromiseRejectionEvent} */ event) => shell.crash(event.reason));
+  listenToNetwork(shell);
+  shell.start();
+}
 
 function serveSharedWorker() {
   const shell = new Shell({ queue, wasmUrl, host: "shared-worker", send, close: () => scope.close() });

@@ -137,6 +137,11 @@ impl Engine {
         self.feed(HostInput::Wake);
     }
 
+    /// A newer host waits: starts nothing more, and ends once what has left is over and stored.
+    pub fn retire(&self) {
+        self.feed(HostInput::Retire);
+    }
+
     /// The browser says whether there is a network.
     pub fn online(&self, is_online: bool) {
         self.feed(HostInput::Network(if is_online {
@@ -212,6 +217,7 @@ impl Engine {
                 self.send(seq, attempt, &request, headers, timeout_ms);
             }
             HostOutput::Stop(error) => self.inner.shell.stopped(&error.to_string()),
+            HostOutput::Retired => self.inner.shell.stopped("a newer host takes over"),
         }
     }
 

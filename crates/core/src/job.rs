@@ -329,6 +329,8 @@ pub enum HoldCause {
     Storage,
     /// The browser says that there is no network. Not stored: a new owner asks anew.
     Offline,
+    /// A newer host waits for this one to end. Not stored, and not lifted by anybody.
+    Yielding,
 }
 
 impl HoldCause {
@@ -339,6 +341,7 @@ impl HoldCause {
             Self::Refusing => "refusing",
             Self::Storage => "storage",
             Self::Offline => "offline",
+            Self::Yielding => "yielding",
         }
     }
 
@@ -346,7 +349,7 @@ impl HoldCause {
     pub const fn is_lasting(self) -> bool {
         match self {
             Self::User | Self::Refusing => true,
-            Self::Storage | Self::Offline => false,
+            Self::Storage | Self::Offline | Self::Yielding => false,
         }
     }
 }

@@ -351,6 +351,12 @@ impl Core {
             .min_by_key(|(at, _)| *at)
     }
 
+    /// Returns how many jobs are on their way.
+    pub fn sending(&self) -> u32 {
+        let index = crate::job::State::Sending.index();
+        self.counts.get(index).copied().unwrap_or(0)
+    }
+
     /// Returns accepted jobs that are in no place where they could go on: 0, or there is a bug.
     pub fn unaccounted(&self) -> usize {
         let is_lost = |job: &Job| job.is_waiting() && job.is_stored && job.slot == Slot::None;

@@ -70,6 +70,11 @@ impl<B> Commits<B> {
         self.gather_until
     }
 
+    /// Tells whether nothing is on its way to the store, nor waits for that.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.running.is_none() && self.waiting.is_empty() && self.alone.is_empty()
+    }
+
     /// Tells whether what waits goes on gathering, and begins that.
     fn is_gathering(&mut self, now: Now) -> bool {
         if self.is_urgent || self.waiting.is_empty() || !self.alone.is_empty() {

@@ -27,7 +27,7 @@ use commits::Commits;
 use paceline_core::Core;
 use paceline_core::ids::{BatchNo, GroupId, JobId, RequestId, Seq};
 use paceline_core::io::{Effect, Event, Input, Network, NoAnswer, Reply, Target, Verdict};
-use paceline_core::job::{GroupRecord, Reason};
+use paceline_core::job::{GroupRecord, HoldCause, Reason};
 use paceline_core::scheduler::WakeReason;
 use paceline_core::time::{Mono, Now};
 use paceline_protocol::reply::f64_eq::F64;
@@ -88,6 +88,8 @@ pub enum HostInput<B> {
     Network(Network),
     /// The store's connection was closed under us.
     StoreLost,
+    /// A newer host waits: what has left is finished, nothing more starts, and `Retired` comes when that is stored.
+    Retire,
     /// A deadline of `poll_timeout` has come.
     Wake,
 }
@@ -127,6 +129,8 @@ pub enum HostOutput<B> {
     },
     /// The store has another owner, or none: release everything and end.
     Stop(StoreError),
+    /// What `Retire` asked for is done: release everything and end.
+    Retired,
 }
 
 /// The gap between two snapshots to a tab, in milliseconds.
@@ -191,6 +195,7 @@ pub struct Host<B> {
     snapshot_sent: Option<Mono>,
     is_dirty: bool,
     is_stopped: bool,
+    is_retiring: bool,
     /// Stored records that could not be read; told to each tab.
     quarantined: u32,
     birth: u64,
@@ -221,6 +226,7 @@ impl<B: Clone + Default> Host<B> {
             snapshot_sent: None,
             is_dirty: false,
             is_stopped: false,
+            is_retiring: false,
             quarantined: opened.quarantined,
             birth: opened.birth.as_millis(),
             bulks: Vec::new(),
@@ -294,6 +300,7 @@ impl<B: Clone + Default> Host<B> {
             }
             HostInput::Network(network) => self.drive(Input::Network(network), now),
             HostInput::StoreLost => self.store_lost(),
+            HostInput::Retire => self.retire(now),
             HostInput::Wake => self.drive(Input::Wake, now),
         }
         self.settle_turn(now);
@@ -346,6 +353,21 @@ impl<B: Clone + Default> Host<B> {
         }
         self.start_transaction(now);
         self.send_snapshots(now);
+        if self.is_retiring && self.core.sending() == 0 && self.commits.is_idle() {
+            self.is_stopped = true;
+            self.outputs.push_back(HostOutput::Retired);
+        }
+    }
+
+    fn retire(&mut self, now: Now) {
+        self.is_retiring = true;
+        let (request, budget, cause) = (None, None, HoldCause::Yielding);
+        let hold = Input::Hold {
+            request,
+            budget,
+            cause,
+        };
+        self.drive(hold, now);
     }
 
     fn perform(&mut self, effect: Effect, now: Now) {

@@ -9,6 +9,16 @@ import { ROOT } from "./browsers";
 const TYPES: Record<string, string> = { ".js": "text/javascript", ".wasm": "application/wasm" };
 const MIB = 1024 * 1024;
 
+/** The paths under which the package is served, and what stands behind its engine there. The newer ones say that they are. */
+const PACKAGES: Record<string, { engine: string; isNewer: boolean }> = {
+  "paceline": { engine: "tests/fixtures/fake-engine", isNewer: false },
+  "newer": { engine: "tests/fixtures/fake-engine", isNewer: true },
+  "built": { engine: "target/wasm/pkg", isNewer: false },
+  "built-newer": { engine: "target/wasm/pkg", isNewer: true },
+};
+/** The version of the newer ones. */
+export const NEWER = "99.0.0";
+
 /** A request as the API saw it. */
 export interface Call {
   method: string;
@@ -51,11 +61,15 @@ export class FakeSite {
     const url = new URL(request.url ?? "/", this.origin);
     const [, section, name = "", more = ""] = url.pathname.split("/");
     if (section === "api") return this.api(request, response, name, more);
-    if (section !== "paceline") return void response.setHeader("content-type", "text/html").end("<!doctype html><title>blank</title>");
+    const served = PACKAGES[section ?? ""];
+    if (!served) return void response.setHeader("content-type", "text/html").end("<!doctype html><title>blank</title>");
     await new Promise((resolve) => setTimeout(resolve, Number(url.searchParams.get("delay_ms"))));
-    const isEngine = name === "paceline_sw.js";
-    const path = isEngine ? resolve(ROOT, "tests/fixtures/fake-engine", name) : join(ROOT, "sw", name);
-    const body = name.endsWith(".wasm") ? Buffer.alloc(8) : await readFile(path).catch(() => undefined);
+    const isEngine = name.startsWith("paceline_sw");
+    const path = isEngine ? resolve(ROOT, served.engine, name) : join(ROOT, "sw", name);
+    let body = await readFile(path).catch(() => (name.endsWith(".wasm") ? Buffer.alloc(8) : undefined));
+    if (body && served.isNewer && name === "protocol.js") {
+      body = Buffer.from(body.toString().replace(/VERSION = "[^"]*"/, `VERSION = "${NEWER}"`));
+    }
     response.setHeader("service-worker-allowed", "/");
     response.writeHead(body ? 200 : 404, { "content-type": TYPES[extname(path)] ?? "text/plain" }).end(body);
   }

@@ -110,7 +110,8 @@ impl Core {
     pub(super) fn resume(&mut self, request: RequestId, budget: Option<BudgetId>) {
         match &budget {
             None => {
-                self.holds.retain(|cause| *cause == HoldCause::Offline);
+                self.holds
+                    .retain(|cause| matches!(cause, HoldCause::Offline | HoldCause::Yielding));
                 self.draft.touched.holds = true;
                 for (id, budget) in &mut self.budgets {
                     if !budget.holds().is_empty() {

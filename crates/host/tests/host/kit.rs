@@ -57,6 +57,8 @@ pub(crate) struct World {
     pub(crate) store: MemoryStore<Value>,
     pub(crate) sent: Vec<Sent>,
     pub(crate) stopped: Option<StoreError>,
+    /// It has yielded to a newer host.
+    pub(crate) is_retired: bool,
     /// What each transaction read beside what it wrote.
     pub(crate) reads: Vec<Vec<BatchNo>>,
     posts: Vec<(u64, TabId, Value)>,
@@ -85,6 +87,7 @@ impl World {
             store,
             sent: Vec::new(),
             stopped: None,
+            is_retired: false,
             reads: Vec::new(),
             posts: Vec::new(),
             scripts: BTreeMap::new(),
@@ -114,6 +117,7 @@ impl World {
         self.store.crash();
         self.lives += 1;
         self.stopped = None;
+        self.is_retired = false;
         for sent in &mut self.sent {
             sent.is_live = false;
         }
@@ -177,6 +181,11 @@ impl World {
     /// Enqueues a PATCH to the last part of a URL of `api`, under that name.
     pub(crate) fn enqueue(&mut self, tab: TabId, name: &str) -> f64 {
         self.tell(tab, json!({ "type": "enqueue", "job": job(name) }))
+    }
+
+    /// A newer host waits for this one.
+    pub(crate) fn retire(&mut self) {
+        self.input(HostInput::Retire);
     }
 
     /// The store's connection is closed.
@@ -394,7 +403,10 @@ impl World {
     }
 
     fn perform(&mut self, output: HostOutput<Value>) {
-        assert!(self.stopped.is_none(), "after its stop came {output:?}");
+        assert!(
+            self.stopped.is_none() && !self.is_retired,
+            "after its stop came {output:?}"
+        );
         match output {
             HostOutput::Post {
                 tab,
@@ -433,6 +445,7 @@ impl World {
                 });
             }
             HostOutput::Stop(error) => self.stopped = Some(error),
+            HostOutput::Retired => self.is_retired = true,
         }
     }
 

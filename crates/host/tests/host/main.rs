@@ -6,6 +6,7 @@ mod budgets;
 mod keys;
 mod kit;
 mod queries;
+mod retiring;
 mod sending;
 mod settling;
 mod snapshots;

@@ -8,7 +8,7 @@ use paceline_core::io::Network;
 use paceline_core::scheduler::Bounds;
 use paceline_core::time::{Mono, Now};
 use paceline_host::{Host, HostConfig, HostInput, HostOutput};
-use paceline_store::{Store, StoreError};
+use paceline_store::Store;
 
 use super::World;
 use super::disk::Op;
@@ -261,13 +261,14 @@ impl World {
                     u64::from(timeout_ms),
                 );
             }
-            HostOutput::Stop(error) => self.stop(life, &error),
+            HostOutput::Stop(error) => self.stop(life, &error.to_string()),
+            HostOutput::Retired => self.stop(life, "retired"),
         }
     }
 
-    fn stop(&mut self, life: usize, error: &StoreError) {
+    fn stop(&mut self, life: usize, cause: &str) {
         self.trace
-            .note(self.now_ms, format_args!("host {life} stops: {error}"));
+            .note(self.now_ms, format_args!("host {life} stops: {cause}"));
         self.lives[life].is_stopped = true;
         self.events
             .push(self.now_ms + LAST_WORDS_MS, Event::CutOff { life });

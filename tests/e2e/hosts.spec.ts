@@ -1,0 +1,118 @@
+// One suite for every kind of host: what a page may rely on wherever the scheduler runs.
+import type { Page } from "@playwright/test";
+import type { ConnectOptions } from "../../sw/paceline";
+import { connect, expect, test, type EngineKind } from "./support/client";
+import { NEWER } from "./support/fake";
+
+const ENGINES: EngineKind[] = ["fake", "built"];
+const KINDS: NonNullable<ConnectOptions["host"]>[] = ["shared-worker", "leader-tab", "service-worker"];
+
+for (const engine of ENGINES) {
+  for (const kind of KINDS) {
+    test.describe(`${kind} host over the ${engine} engine`, () => {
+      test.use({ engine });
+
+      test("one host serves all tabs, and each hears of its own jobs", async ({ openPage, fake }) => {
+        const tabs = [await openPage(), await openPage(), await openPage()];
+        for (const tab of tabs) await connect(tab, { host: kind });
+        const before = fake.calls.length;
+
+        const seen = await Promise.all(tabs.map((tab, at) => run(tab, `${fake.origin}/api/echo`, `tab ${at}`)));
+
+        expect(seen.map(({ host }) => host)).toEqual([kind, kind, kind]);
+        expect(new Set(seen.map(({ instance }) => instance)).size).toBe(1);
+        expect(seen.map(({ body }) => body)).toEqual(["tab 0", "tab 1", "tab 2"]);
+        expect(fake.calls.length).toBe(before + 3);
+      });
+
+      test("the host goes on when the first tab closes", async ({ openPage, fake }) => {
+        const [first, second] = [await openPage(), await openPage()];
+        await connect(first!, { host: kind });
+        await run(first!, `${fake.origin}/api/echo`, "before");
+        await connect(second!, { host: kind });
+        await run(second!, `${fake.origin}/api/echo`, "before");
+
+        await first!.close();
+
+        const { body, host } = await run(second!, `${fake.origin}/api/echo`, "after");
+        expect({ body, host }).toEqual({ body: "after", host: kind });
+      });
+
+      test("a tab that reloads finds a host again", async ({ openPage, fake }) => {
+        const page = await openPage();
+        await connect(page, { host: kind });
+        await run(page, `${fake.origin}/api/echo`, "before");
+
+        await page.reload();
+        await connect(page, { host: kind });
+
+        expect((await run(page, `${fake.origin}/api/echo`, "after")).body).toBe("after");
+      });
+    });
+  }
+
+  test.describe(`two kinds of host over the ${engine} engine`, () => {
+    test.use({ engine });
+
+    test("make one sender, and the tab of the second speaks with the first", async ({ openPage, fake }) => {
+      const [first, second] = [await openPage(), await openPage()];
+      await connect(first!, { host: "shared-worker" });
+      const owner = await run(first!, `${fake.origin}/api/echo`, "first");
+
+      await connect(second!, { host: "leader-tab" });
+      const guest = await run(second!, `${fake.origin}/api/echo`, "second");
+
+      expect([guest.host, guest.instance, guest.body]).toEqual(["shared-worker", owner.instance, "second"]);
+      await first!.close();
+      const heir = await run(second!, `${fake.origin}/api/echo`, "third");
+      expect([heir.host, heir.body]).toEqual(["leader-tab", "third"]);
+    });
+  });
+
+  test.describe(`two versions of a host over the ${engine} engine`, () => {
+    const [old, fresh] = engine === "fake" ? ["paceline", "newer"] : ["built", "built-newer"];
+
+    for (const kind of KINDS.filter((kind) => kind !== "service-worker")) {
+      test(`as ${kind}: the newer takes over once the older has finished`, async ({ openPage, fake }) => {
+        const [older, newer] = [await openPage(), await openPage()];
+        await connectTo(older, old!, kind);
+        const before = await run(older, `${fake.origin}/api/echo`, "older");
+        const finishing = older.evaluate(async (url) => (await (await window.queue.enqueue({ url, method: "POST", body: "x" })).done).status, `${fake.origin}/api/held`);
+        await expect.poll(() => fake.calls.filter(({ path }) => path === "/api/held").length).toBe(1);
+
+        await connectTo(newer, fresh!, kind);
+        const told = await older.evaluate(() => window.kept.upgrade);
+        fake.release();
+        const after = await run(newer, `${fake.origin}/api/echo`, "newer");
+
+        expect(told).toEqual({ version: NEWER });
+        expect(await finishing).toBe(200);
+        expect(after.instance).not.toBe(before.instance);
+        const again = await run(older, `${fake.origin}/api/echo`, "older again");
+        expect([again.instance, again.body]).toEqual([after.instance, "older again"]);
+        expect(fake.calls.filter(({ path }) => path === "/api/held").length).toBe(1);
+        fake.calls.length = 0;
+      });
+    }
+  });
+}
+
+/** Connects a page with the package under another path; `kept.upgrade` is what it is told of a newer version. */
+function connectTo(page: Page, directory: string, host: ConnectOptions["host"]): Promise<void> {
+  return page.evaluate(async ([directory, host]) => {
+    const client: string = `/${directory}/client.js`;
+    const { connect } = await import(client);
+    window.queue = connect({ host, budgets: [{ id: "api", match: ["http*"], limits: ["10000/1s"], maxInFlight: 100 }] });
+    window.kept.upgrade = new Promise((resolve) => window.queue.addEventListener("upgrade-available", (event) => resolve((event as CustomEvent).detail)));
+  }, [directory, host] as const);
+}
+
+/** Sends one job and tells who sent it and what came back. */
+function run(page: Page, url: string, body: string): Promise<{ host: string; instance: string; body: string }> {
+  return page.evaluate(async ([url, body]) => {
+    const job = await window.queue.enqueue({ url, method: "POST", body });
+    const answer = await (await job.done).json();
+    const { host, instance } = await window.queue.ready;
+    return { host, instance, body: answer.body };
+  }, [url, body] as const);
+}
