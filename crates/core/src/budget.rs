@@ -21,6 +21,7 @@ use crate::time::{Mono, Now, Wall};
 
 use adapt::WHOLE;
 pub(crate) use check::Blocked;
+pub(crate) use estimate::Work;
 use pause::{MAX_REFUSALS, Pause, Ramp};
 
 /// Units that an attempt took.
@@ -34,7 +35,7 @@ pub(crate) struct Spend {
     pub(crate) live: Option<Ticket>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Budget {
     config: BudgetConfig,
     limiters: Vec<Limiter>,

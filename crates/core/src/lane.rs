@@ -15,6 +15,15 @@ pub const BULK_SHARE: u32 = 10;
 /// Background gets one of this many starts at least.
 pub const BACKGROUND_SHARE: u32 = 50;
 
+/// Returns of how many starts a lane gets one at least, under pressure.
+pub const fn starts_for_one(lane: Lane) -> u32 {
+    match lane {
+        Lane::Interactive => 1,
+        Lane::Bulk => BULK_SHARE,
+        Lane::Background => BACKGROUND_SHARE,
+    }
+}
+
 /// A job's place within its lane: refused ones first, then in order of acceptance.
 pub type Place = (Rank, Seq);
 
@@ -44,6 +53,19 @@ impl Lanes {
     /// Removes a job.
     pub fn remove(&mut self, lane: Lane, place: Place) {
         self.lane_mut(lane).remove(&place);
+    }
+
+    /// Returns lanes without jobs that know whose turn it is.
+    pub fn emptied(&self) -> Self {
+        Self {
+            ready: Default::default(),
+            ..*self
+        }
+    }
+
+    /// Returns the ready jobs of a lane, in their order.
+    pub fn ready(&self, lane: Lane) -> impl Iterator<Item = Seq> {
+        self.lane(lane).iter().map(|(_, seq)| *seq)
     }
 
     /// Tells whether no job is ready.

@@ -14,6 +14,7 @@ mod claim;
 mod clean;
 mod commit;
 mod control;
+mod forecast;
 mod place;
 mod recover;
 mod view;
@@ -198,6 +199,8 @@ pub struct Core {
     settling: [u32; 6],
     undeclared: BTreeSet<Seq>,
     sending_by_lane: [u32; 3],
+    /// Jobs on their way.
+    sending: BTreeSet<Seq>,
     holds: BTreeSet<HoldCause>,
     counts: [u32; 6],
     unsettled_bytes: u64,
@@ -239,6 +242,7 @@ impl Core {
             settling: [0; 6],
             undeclared: BTreeSet::new(),
             sending_by_lane: [0; 3],
+            sending: BTreeSet::new(),
             holds: BTreeSet::new(),
             counts: [0; 6],
             unsettled_bytes: 0,

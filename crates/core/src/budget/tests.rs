@@ -1,6 +1,5 @@
 use oorandom::Rand64;
 
-use super::estimate::Work;
 use super::*;
 use crate::config::{Algorithm, LimitRule};
 use crate::ids::{BudgetId, Seq};

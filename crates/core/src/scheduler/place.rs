@@ -371,6 +371,10 @@ impl Core {
         }
         if state == State::Sending {
             add(&mut self.sending_by_lane, lane, way);
+            match way {
+                Count::Up => self.sending.insert(seq),
+                Count::Down => self.sending.remove(&seq),
+            };
         }
         if let Some(budget) = self
             .budgets
