@@ -138,6 +138,17 @@ class Queue extends EventTarget {
     return Object.assign(jobs, { next: next ?? undefined });
   }
 
+  /** @param {import("./paceline.js").Question} question */
+  async estimate(question) {
+    const { budget, count, cost, lane } = question ?? {};
+    return (await this.#connection.request({ type: "estimate", budget, count, cost, lane })).estimate;
+  }
+
+  /** @param {import("./paceline.js").PlanStep[]} plan */
+  async simulate(plan) {
+    return (await this.#connection.request({ type: "simulate", plan })).simulation;
+  }
+
   snapshot() {
     return this.#snapshots.read();
   }

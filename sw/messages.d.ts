@@ -9,7 +9,7 @@ export type ToHost = { paceline: 1, id: number } & Request;
 export type FromHost = Stamp & HostMessage;
 
 /** A request, by its `type`. */
-export type Request = { "type": "hello" } & Hello | { "type": "enqueue" } & Enqueue | { "type": "enqueue-many" } & EnqueueMany | { "type": "cancel" } & Cancel | { "type": "retry" } & Retry | { "type": "hold" } & OneBudget | { "type": "resume" } & OneBudget | { "type": "subscribe" } | { "type": "unsubscribe" } | { "type": "snapshot" } | { "type": "jobs" } & Jobs | { "type": "configure" } & Configure | { "type": "bye" };
+export type Request = { "type": "hello" } & Hello | { "type": "enqueue" } & Enqueue | { "type": "enqueue-many" } & EnqueueMany | { "type": "cancel" } & Cancel | { "type": "retry" } & Retry | { "type": "hold" } & OneBudget | { "type": "resume" } & OneBudget | { "type": "subscribe" } | { "type": "unsubscribe" } | { "type": "snapshot" } | { "type": "jobs" } & Jobs | { "type": "estimate" } & StepMessage | { "type": "simulate" } & Simulate | { "type": "configure" } & Configure | { "type": "bye" };
 
 /** The fields of `hello`. */
 export type Hello = {
@@ -83,6 +83,26 @@ export type FilterMessage = {
   limit?: number | null,
   /** Only jobs accepted after the one with this cursor, as `jobs` returned it. */
   after?: number | null,
+};
+
+/** So many jobs of one kind for one budget. */
+export type StepMessage = {
+  /** The budget. */
+  budget: string,
+  /** How many jobs, up to 10,000,000. */
+  count: number,
+  /** Units that each costs, 1 by default. */
+  cost?: number | null,
+  /** Their lane, bulk by default. */
+  lane?: Lane | null,
+  /** Milliseconds between two of them, up to a day; all at once by default. `estimate` does not read it. */
+  everyMs?: number | null,
+};
+
+/** The fields of `simulate`. */
+export type Simulate = {
+  /** The steps, 1 to 100. */
+  plan: Array<StepMessage>,
 };
 
 /** The fields of `configure`. */
@@ -217,6 +237,12 @@ export type HostMessage = { "type": "welcome",
   jobs: Array<JobView>,
   /** The cursor to ask on with, none at the end. */
   next: number | null,
+} | { "type": "estimate",
+  /** The estimate. */
+  estimate: EstimateMessage,
+} | { "type": "simulation",
+  /** The simulation. */
+  simulation: SimulationMessage,
 } | { "type": "settled",
   /** The job. */
   job: SettledJob,
@@ -397,6 +423,102 @@ export type BudgetView = {
   rule: string | null,
   /** Milliseconds until all its jobs are sent. */
   etaMs: number | null,
+};
+
+/** How long a step would take with what waits now. Instants are in milliseconds since the epoch. */
+export type EstimateMessage = {
+  /** Milliseconds until the last job is done; none while held. */
+  etaMs: number | null,
+  /** When the first job starts. */
+  startsAt: number | null,
+  /** When the last job is done. */
+  doneAt: number | null,
+  /** Whether a job has to wait for a window of a rule to turn. */
+  crossesWindow: boolean,
+  /** When the budget is used up for the first time. */
+  usedUpAt: number | null,
+  /** The rules that are used up, each with the instant when. */
+  rules: Array<RuleUseMessage>,
+  /** Whether it rests on a guess. */
+  isEstimate: boolean,
+  /** Whether what follows the first starts was reckoned by whole windows. */
+  isExtrapolated: boolean,
+};
+
+/** When a rule is used up. */
+export type RuleUseMessage = {
+  /** Units that it grants in one window, as much as is used of them. */
+  limit: number,
+  /** Its window. */
+  windowMs: number,
+  /** When it defers a job for the first time. */
+  usedUpAt: number,
+};
+
+/** What a plan would come to. Instants are in milliseconds since the epoch. */
+export type SimulationMessage = {
+  /** Now. */
+  beginsAt: number,
+  /** When the last job of all is done; none when a budget of the plan is held. */
+  doneAt: number | null,
+  /** Jobs of the plan. */
+  jobs: number,
+  /** Units that they cost. */
+  units: number,
+  /** The steps, in their order. */
+  steps: Array<TimelineMessage>,
+  /** How long jobs of the plan wait, by lane. */
+  byLane: { [key in string]: WaitsMessage },
+  /** The budgets of the plan. */
+  byBudget: { [key in string]: BudgetUseMessage },
+  /** Whether it rests on a guess. */
+  isEstimate: boolean,
+  /** Whether what follows the first starts was reckoned by whole windows. */
+  isExtrapolated: boolean,
+};
+
+/** The course of one step. */
+export type TimelineMessage = {
+  /** When its first job starts. */
+  startsAt: number | null,
+  /** When its last job is done. */
+  doneAt: number | null,
+  /** From being handed in to the start. */
+  wait: WaitsMessage,
+  /** How many jobs are done by when, at most 32 points. */
+  points: Array<PointMessage>,
+};
+
+/** A point of a timeline. */
+export type PointMessage = {
+  /** The instant. */
+  at: number,
+  /** Jobs that are done by then. */
+  done: number,
+};
+
+/** Waits in milliseconds. Quantiles are at most a quarter above the truth, and never below it. */
+export type WaitsMessage = {
+  /** Jobs that were counted. */
+  jobs: number,
+  /** Half of them wait no longer. */
+  p50Ms: number | null,
+  /** Of twenty, nineteen wait no longer. */
+  p95Ms: number | null,
+  /** The longest. */
+  maxMs: number | null,
+};
+
+/** What a plan takes of one budget. */
+export type BudgetUseMessage = {
+  /** Jobs of the plan. */
+  jobs: number,
+  /** Units that they cost. */
+  units: number,
+  /** When it is used up for the first time. */
+  usedUpAt: number | null,
+  /** The rules that are used up, each with the instant when. */
+  rules: Array<RuleUseMessage>,
 };
 
 /** An event, by its `name`. */

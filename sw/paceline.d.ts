@@ -64,6 +64,10 @@ export interface Queue extends EventTarget {
   snapshot(): Snapshot;
   /** Jobs in the order of their acceptance; `next` is the `after` to ask on with. */
   jobs(filter?: JobFilter): Promise<JobView[] & { next?: number }>;
+  /** How long so many more jobs would take, handed in now, behind what waits. Nothing is changed by asking. */
+  estimate(question: Question): Promise<Estimate>;
+  /** What a plan of up to 100 steps would come to. Nothing is changed by asking. */
+  simulate(plan: PlanStep[]): Promise<Simulation>;
   /** Resolves once nothing waits and nothing is on its way. */
   idle(): Promise<void>;
   /** Changes the budgets; what they have consumed is kept. */
@@ -246,6 +250,81 @@ export interface BudgetView {
   cause?: string | null;
   rule?: string | null;
   etaMs?: number | null;
+}
+
+/** So many jobs of one kind. */
+export interface Question {
+  budget: string;
+  /** 1 to 10,000,000. */
+  count: number;
+  /** Units that each costs, 1 when absent. */
+  cost?: number;
+  /** `bulk` when absent. */
+  lane?: Lane;
+}
+
+export interface PlanStep extends Question {
+  /** Milliseconds between two of them, up to a day; all at once when absent. */
+  everyMs?: number;
+}
+
+/**
+ * Instants are in milliseconds since the epoch; all are null while the budget or the queue is held. Assumed is that
+ * every request is answered with success after the usual time, and that nothing else is handed in.
+ */
+export interface Estimate {
+  /** Milliseconds until the last job is done. */
+  etaMs: number | null;
+  startsAt: number | null;
+  doneAt: number | null;
+  /** Whether a job has to wait for a window of a rule to turn. */
+  crossesWindow: boolean;
+  /** When the budget is used up for the first time. */
+  usedUpAt: number | null;
+  rules: RuleUse[];
+  /** Whether it rests on a guess: of a pause's end, of how long answers take, or because it is extrapolated. */
+  isEstimate: boolean;
+  /**
+   * Whether what follows the first 2,048 starts (of all budgets together) was reckoned by whole windows of each rule,
+   * which errs late, by up to one window of the rule that binds.
+   */
+  isExtrapolated: boolean;
+}
+
+/** A rule that is used up: it defers a job for the first time at `usedUpAt`. */
+export interface RuleUse {
+  limit: number;
+  windowMs: number;
+  usedUpAt: number;
+}
+
+export interface Simulation {
+  beginsAt: number;
+  doneAt: number | null;
+  jobs: number;
+  units: number;
+  steps: Timeline[];
+  byLane: Record<string, Waits>;
+  byBudget: Record<string, { jobs: number; units: number; usedUpAt: number | null; rules: RuleUse[] }>;
+  isEstimate: boolean;
+  isExtrapolated: boolean;
+}
+
+export interface Timeline {
+  startsAt: number | null;
+  doneAt: number | null;
+  /** Of the jobs whose start was run, not reckoned. */
+  wait: Waits;
+  /** How many jobs are done by when, at most 32 points. */
+  points: { at: number; done: number }[];
+}
+
+/** From being handed in to the first start. Quantiles are at most a quarter above the truth, and never below it. */
+export interface Waits {
+  jobs: number;
+  p50Ms: number | null;
+  p95Ms: number | null;
+  maxMs: number | null;
 }
 
 export type Code =

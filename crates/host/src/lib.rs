@@ -13,6 +13,7 @@ mod bodies;
 mod budgets;
 mod commits;
 mod config;
+mod plan;
 mod query;
 mod requests;
 mod wire;

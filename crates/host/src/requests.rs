@@ -61,6 +61,8 @@ impl<B: Clone + Default> Host<B> {
                 Ok(())
             }
             Ok(Request::Jobs(jobs)) => self.query(tab, re, jobs.filter.unwrap_or_default(), now),
+            Ok(Request::Estimate(question)) => self.estimate(tab, re, &question, now),
+            Ok(Request::Simulate(question)) => self.simulate(tab, re, &question, now),
             Ok(Request::Configure(configure)) => {
                 self.configure(&configure.budgets, now).map(|()| {
                     self.post(tab, Some(re), HostMessage::Ok);

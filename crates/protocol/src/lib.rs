@@ -8,6 +8,7 @@
 pub mod budget;
 pub mod error;
 pub mod job;
+pub mod plan;
 pub mod reply;
 pub mod request;
 #[cfg(test)]

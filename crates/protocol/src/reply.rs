@@ -9,6 +9,7 @@ use paceline_core::job::State;
 use serde::Serialize;
 
 use crate::error::WireError;
+use crate::plan::{EstimateMessage, SimulationMessage};
 
 /// Who speaks: every message of a host carries it, so that a tab notices a new host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -111,6 +112,16 @@ pub enum HostMessage {
         jobs: Vec<JobView>,
         /// The cursor to ask on with, none at the end.
         next: Option<u64>,
+    },
+    /// Answers `estimate`.
+    Estimate {
+        /// The estimate.
+        estimate: EstimateMessage,
+    },
+    /// Answers `simulate`.
+    Simulation {
+        /// The simulation.
+        simulation: Box<SimulationMessage>,
     },
     /// A job of this tab has settled. A `response` may stand beside `job`.
     Settled {

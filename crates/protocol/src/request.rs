@@ -11,6 +11,7 @@ use crate::PROTOCOL;
 use crate::budget::BudgetMessage;
 use crate::error::{Code, WireError};
 use crate::job::JobMessage;
+use crate::plan::{Simulate, StepMessage};
 
 /// The head of a message.
 #[derive(Clone, Debug, Deserialize)]
@@ -78,6 +79,10 @@ pub enum Request {
     Snapshot,
     /// Asks for jobs. Answered by `jobs`.
     Jobs(Jobs),
+    /// Asks how long so many jobs would take. Answered by `estimate`.
+    Estimate(StepMessage),
+    /// Asks what a plan would come to; nothing is changed by it. Answered by `simulation`.
+    Simulate(Simulate),
     /// Changes budgets; what they have consumed is kept. Answered by `ok`.
     Configure(Configure),
     /// Says that the tab goes. Not answered.
@@ -102,6 +107,8 @@ impl Request {
             "unsubscribe" => Self::Unsubscribe,
             "snapshot" => Self::Snapshot,
             "jobs" => Self::Jobs(fields(message)?),
+            "estimate" => Self::Estimate(fields(message)?),
+            "simulate" => Self::Simulate(fields(message)?),
             "configure" => Self::Configure(fields(message)?),
             "bye" => Self::Bye,
             other => {

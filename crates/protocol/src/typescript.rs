@@ -8,6 +8,10 @@ use ts_rs::{Config, TS};
 use crate::budget::{BudgetMessage, IdempotencyMessage, LimitMessage, WindowMessage};
 use crate::error::{Code, WireError};
 use crate::job::JobMessage;
+use crate::plan::{
+    BudgetUseMessage, EstimateMessage, PointMessage, RuleUseMessage, Simulate, SimulationMessage,
+    StepMessage, TimelineMessage, WaitsMessage,
+};
 use crate::reply::{
     AcceptedJob, BudgetView, Counts, EventMessage, FailureView, GroupView, HostMessage, HostView,
     JobView, LaneView, SettledJob, SnapshotMessage, Stamp,
@@ -91,6 +95,8 @@ fn types() -> String {
         one::<OneBudget>(),
         one::<Jobs>(),
         one::<FilterMessage>(),
+        one::<StepMessage>(),
+        one::<Simulate>(),
         one::<Configure>(),
         one::<JobMessage>(),
         one::<BudgetMessage>(),
@@ -111,6 +117,13 @@ fn types() -> String {
         one::<LaneView>(),
         one::<GroupView>(),
         one::<BudgetView>(),
+        one::<EstimateMessage>(),
+        one::<RuleUseMessage>(),
+        one::<SimulationMessage>(),
+        one::<TimelineMessage>(),
+        one::<PointMessage>(),
+        one::<WaitsMessage>(),
+        one::<BudgetUseMessage>(),
         one::<EventMessage>(),
         one::<WireError>(),
         one::<Code>(),

@@ -8,6 +8,10 @@ use std::path::{Path, PathBuf};
 
 use paceline_core::job::State;
 use paceline_protocol::error::Code;
+use paceline_protocol::plan::{
+    BudgetUseMessage, EstimateMessage, PointMessage, RuleUseMessage, SimulationMessage,
+    TimelineMessage, WaitsMessage,
+};
 use paceline_protocol::reply::f64_eq::F64;
 use paceline_protocol::reply::{
     AcceptedJob, BudgetView, Counts, EventMessage, FailureView, GroupView, HostView, JobView,
@@ -16,7 +20,7 @@ use paceline_protocol::reply::{
 use paceline_protocol::{Head, HostMessage, PROTOCOL, Request, Stamp, WireError};
 use serde_json::Value;
 
-const KINDS: [&str; 13] = [
+const KINDS: [&str; 15] = [
     "hello",
     "enqueue",
     "enqueue-many",
@@ -28,6 +32,8 @@ const KINDS: [&str; 13] = [
     "unsubscribe",
     "snapshot",
     "jobs",
+    "estimate",
+    "simulate",
     "configure",
     "bye",
 ];
@@ -108,6 +114,8 @@ fn host_messages() -> BTreeMap<&'static str, (Option<f64>, HostMessage)> {
         (6.0, "retried", retried()),
         (7.0, "ok", HostMessage::Ok),
         (8.0, "jobs", jobs()),
+        (9.0, "estimate", estimate()),
+        (10.0, "simulation", simulation()),
     ];
     let unasked = [
         ("snapshot", snapshot()),
@@ -220,6 +228,67 @@ fn jobs() -> HostMessage {
     HostMessage::Jobs {
         jobs: vec![full, bare],
         next: Some(257),
+    }
+}
+
+fn estimate() -> HostMessage {
+    HostMessage::Estimate {
+        estimate: EstimateMessage {
+            eta_ms: Some(42_000),
+            starts_at: Some(1_700_000_000_000),
+            done_at: Some(1_700_000_042_000),
+            crosses_window: true,
+            used_up_at: Some(1_700_000_001_000),
+            rules: vec![rule_use()],
+            is_estimate: false,
+            is_extrapolated: false,
+        },
+    }
+}
+
+fn rule_use() -> RuleUseMessage {
+    RuleUseMessage {
+        limit: 100,
+        window_ms: 10_000,
+        used_up_at: 1_700_000_001_000,
+    }
+}
+
+fn simulation() -> HostMessage {
+    let wait = WaitsMessage {
+        jobs: 500,
+        p50_ms: Some(20_000),
+        p95_ms: Some(39_000),
+        max_ms: Some(41_000),
+    };
+    let timeline = TimelineMessage {
+        starts_at: Some(1_700_000_000_000),
+        done_at: Some(1_700_000_042_000),
+        wait,
+        points: vec![PointMessage {
+            at: 1_700_000_042_000,
+            done: 500,
+        }],
+    };
+    let budget = BudgetUseMessage {
+        jobs: 500,
+        units: 1_000,
+        used_up_at: Some(1_700_000_001_000),
+        rules: vec![rule_use()],
+    };
+    let simulation = SimulationMessage {
+        begins_at: 1_700_000_000_000,
+        done_at: None,
+        jobs: 500,
+        units: 1_000,
+        steps: vec![timeline, TimelineMessage::default()],
+        by_lane: BTreeMap::from([("bulk", wait)]),
+        by_budget: BTreeMap::from([("api".to_owned(), budget)]),
+        is_estimate: true,
+        is_extrapolated: true,
+    };
+    HostMessage::Simulation {
+        simulation: Box::new(simulation),
     }
 }
 

@@ -5,6 +5,7 @@ mod bad_input;
 mod budgets;
 mod keys;
 mod kit;
+mod plans;
 mod queries;
 mod retiring;
 mod sending;
