@@ -33,7 +33,7 @@ use paceline_core::scheduler::WakeReason;
 use paceline_core::time::{Mono, Now};
 use paceline_protocol::reply::f64_eq::F64;
 use paceline_protocol::{HostMessage, Request, Stamp, WireError};
-use paceline_signals::{Response, Sent};
+use paceline_signals::{Dialect, Response, Sent};
 use paceline_store::{Opened, ReadBodies, StoreError, Transaction};
 
 /// A tab's port, numbered by the shell.
@@ -267,7 +267,9 @@ impl<B: Clone + Default> Host<B> {
                         status,
                         headers: &headers,
                         text: text.as_deref(),
+                        ..Response::default()
                     },
+                    Dialect::auto(),
                     sent,
                     now.wall,
                 );

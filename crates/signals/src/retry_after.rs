@@ -1,53 +1,48 @@
-//! `Retry-After`: seconds, or a date (RFC 9110, section 10.2.3).
-
-use std::time::{Duration, UNIX_EPOCH};
+//! `Retry-After` in all its forms, and its finer twins.
+//!
+//! RFC 9110, section 10.2.3: seconds or a date. Decimal seconds are no legal form but are really sent (Shopify,
+//! Discord). `retry-after-ms` and `x-ms-retry-after-ms` are finer and win (OpenAI, Azure); `x-ratelimit-retry-after` is
+//! Symfony's. Invariant: a sign, another text or an unreadable date is as good as no header.
 
 use paceline_core::time::Wall;
 
-/// The longest wait that is believed: a year. What asks for more is cut to it.
-pub const MAX_RETRY_AFTER_MS: u64 = 366 * 86_400_000;
+use crate::date::parse_date;
+use crate::number::millis;
+use crate::view::{MAX_WAIT_MS, View};
 
-/// Reads the header's value at `now`, the server's clock where it is known.
+/// Reads the header's value at `now`, the server's clock where it is known, cut to [`MAX_WAIT_MS`].
 ///
-/// Decimal seconds are no legal form but are really sent (Shopify, Discord); they are rounded up to the millisecond.
-/// A sign, another text, or an unreadable date is as good as no header. A date that has passed is 0.
+/// A date that has passed is 0.
 pub fn parse_retry_after(value: &str, now: Wall) -> Option<u64> {
-    let value = value.trim();
-    if value.starts_with(|c: char| c.is_ascii_digit()) {
-        return parse_seconds(value).map(|millis| millis.min(MAX_RETRY_AFTER_MS));
-    }
-    parse_date(value).map(|date| date.since(now).min(MAX_RETRY_AFTER_MS))
+    parse(value.trim(), now).map(|wait| wait.min(MAX_WAIT_MS))
 }
 
-/// Reads a date in one of the three forms of HTTP.
-pub(crate) fn parse_date(value: &str) -> Option<Wall> {
-    let date = httpdate::parse_http_date(value.trim()).ok()?;
-    let since = date.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    Some(Wall::from_millis(
-        u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
-    ))
+/// Reads the wait that a response states.
+pub(crate) fn read(view: &View<'_>) -> Option<u64> {
+    let finer = ["retry-after-ms", "x-ms-retry-after-ms"];
+    let finer = finer.iter().filter(|name| view.has(name));
+    let finer = finer.filter_map(|name| view.wait("", name, 1)).next();
+    finer.or_else(|| stated(view)).or_else(|| {
+        let name = "x-ratelimit-retry-after";
+        view.has(name).then(|| view.wait("", name, 1_000))?
+    })
 }
 
-fn parse_seconds(value: &str) -> Option<u64> {
-    let (whole, fraction) = value.split_once('.').unwrap_or((value, ""));
-    let is_number = !whole.is_empty()
-        && whole
-            .bytes()
-            .chain(fraction.bytes())
-            .all(|byte| byte.is_ascii_digit());
-    if !is_number {
-        return None;
+fn stated(view: &View<'_>) -> Option<u64> {
+    let wait = view.parsed("", "retry-after", |value| parse(value, view.now));
+    wait.map(|wait| view.bounded(wait))
+}
+
+/// Two lines come joined by a comma: the longer wait is the careful one.
+fn parse(value: &str, now: Wall) -> Option<u64> {
+    if !value.starts_with(|c: char| c.is_ascii_digit()) {
+        return parse_date(value).map(|date| date.since(now));
     }
-    let seconds: u64 = whole.parse().unwrap_or(u64::MAX);
-    let digits: String = fraction.chars().chain("000".chars()).take(3).collect();
-    let millis: u64 = digits.parse().ok()?;
-    let is_above = fraction.bytes().skip(3).any(|byte| byte != b'0');
-    Some(
-        seconds
-            .saturating_mul(1_000)
-            .saturating_add(millis)
-            .saturating_add(u64::from(is_above)),
-    )
+    let seconds = value.split(',').map(|part| millis(part, 1_000));
+    match seconds.collect::<Option<Vec<u64>>>() {
+        Some(waits) => waits.into_iter().max(),
+        None => parse_date(value).map(|date| date.since(now)),
+    }
 }
 
 #[cfg(test)]
@@ -62,6 +57,12 @@ mod tests {
         assert_eq!(parse_retry_after("1.5", NOW), Some(1_500));
         assert_eq!(parse_retry_after("0.0001", NOW), Some(1));
         assert_eq!(parse_retry_after("0", NOW), Some(0));
+    }
+
+    #[test]
+    fn of_two_lines_the_longer_wait_counts() {
+        assert_eq!(parse_retry_after("30, 60", NOW), Some(60_000));
+        assert_eq!(parse_retry_after("30, soon", NOW), None);
     }
 
     #[test]
@@ -92,6 +93,7 @@ mod tests {
             "1.2.3",
             "+5",
             "Tue, 99 Foo 2026",
+            "99999999999999999999999999999999999",
         ] {
             assert_eq!(parse_retry_after(garbage, NOW), None, "{garbage}");
         }
@@ -99,13 +101,10 @@ mod tests {
 
     #[test]
     fn a_wait_is_bounded() {
-        assert_eq!(
-            parse_retry_after(&"9".repeat(35), NOW),
-            Some(MAX_RETRY_AFTER_MS)
-        );
+        assert_eq!(parse_retry_after("99999999999", NOW), Some(MAX_WAIT_MS));
         assert_eq!(
             parse_retry_after("Fri, 31 Dec 9999 23:59:59 GMT", NOW),
-            Some(MAX_RETRY_AFTER_MS)
+            Some(MAX_WAIT_MS)
         );
     }
 }
