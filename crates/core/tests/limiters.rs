@@ -124,6 +124,18 @@ fn a_longer_window_keeps_what_was_consumed_for_as_long() {
     }
 }
 
+#[test]
+fn a_batch_of_an_earlier_owner_rests_before_the_next() {
+    let mut batch = Driven::new(limiter(5, 500, Algorithm::BatchRest), 0);
+
+    batch
+        .limiter
+        .restore(1, now(900).wall, now(950).wall, now(1_000));
+
+    assert_eq!(batch.arrive(1, 1_000), Err(Some(451)));
+    assert!(batch.arrive(1, 1_451).is_ok());
+}
+
 /// One that was sent: its start, its end, its cost.
 type Entry = (u64, u64, u64);
 

@@ -67,7 +67,8 @@ impl BatchRest {
         }
     }
 
-    /// Takes what an attempt of an earlier owner used, which ended at `end` at the latest.
+    /// Takes what an attempt of an earlier owner used, which ended at `end` at the latest. A batch that has not rested is
+    /// taken as used up: what of it is older than a window is not known any more.
     pub fn restore(&mut self, cost: u32, end: Wall, now: Now) {
         let over = end.plus(GRAIN_MS).plus(self.rule.window_ms());
         if over <= now.wall {
@@ -75,7 +76,8 @@ impl BatchRest {
         }
         let over_at = now.mono_of(over);
         self.over_at = Some(self.over_at.map_or(over_at, |known| known.max(over_at)));
-        self.used = self.used.saturating_add(u64::from(cost));
+        let used = self.used.saturating_add(u64::from(cost));
+        self.used = used.max(u64::from(self.rule.limit()));
     }
 
     /// Returns the units that are left of the batch.
