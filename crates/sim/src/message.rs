@@ -6,7 +6,7 @@ use paceline_protocol::{Head, HostMessage, Request, Stamp, WireError};
 use serde_json::{Value, json};
 
 use crate::clock::EPOCH_MS;
-use crate::profile::{Api, Kind};
+use crate::profile::{Api, Rule, Terms};
 use crate::transition::Wish;
 
 /// What a stored request is in this world.
@@ -63,34 +63,46 @@ pub(crate) fn build(stamp: &Stamp, message: &HostMessage, response: Option<Body>
     built
 }
 
-/// The budgets that every tab declares.
-pub(crate) fn budgets(apis: &[Api]) -> Value {
+/// The budgets that a tab of a release with these terms declares.
+pub(crate) fn budgets(apis: &[Api], terms: Terms) -> Value {
     let declared = apis.iter().filter_map(|api| api.budget.map(|id| (id, api)));
     declared
         .map(|(id, api)| {
-            let limits: Vec<Value> = api
-                .rules
-                .iter()
-                .map(|rule| {
-                    let algorithm = match rule.kind {
-                        Kind::Window => "arrival-log",
-                        Kind::Bucket => "token-bucket",
-                    };
-                    json!({ "limit": rule.limit, "window": rule.window_ms, "algorithm": algorithm })
-                })
-                .collect();
+            let max_in_flight = match terms {
+                Terms::OneByOne => Some(1),
+                Terms::Whole | Terms::Halved | Terms::Longer | Terms::Reordered => {
+                    api.max_in_flight
+                }
+            };
             let keys = api
                 .key_ttl_ms
                 .map(|ttl| json!({ "header": "Idempotency-Key", "ttlMs": ttl }));
             json!({
                 "id": id,
                 "match": [format!("{}/*", api.origin)],
-                "limits": limits,
-                "maxInFlight": api.max_in_flight,
+                "limits": limits(&api.rules, terms),
+                "maxInFlight": max_in_flight,
                 "idempotency": keys,
             })
         })
         .collect()
+}
+
+fn limits(rules: &[Rule], terms: Terms) -> Vec<Value> {
+    let limit = |rule: &Rule| {
+        let (limit, window_ms) = match terms {
+            Terms::Whole | Terms::OneByOne | Terms::Reordered => (rule.limit, rule.window_ms),
+            Terms::Halved => (rule.limit.div_ceil(2), rule.window_ms),
+            Terms::Longer => (rule.limit, rule.window_ms * 2),
+        };
+        json!({ "limit": limit, "window": window_ms, "algorithm": rule.kind.algorithm() })
+    };
+    let mut limits: Vec<Value> = rules.iter().map(limit).collect();
+    if terms == Terms::Reordered {
+        limits.push(json!("1000000/1d"));
+        limits.reverse();
+    }
+    limits
 }
 
 /// A job as the client hands it in; absent fields are left out.

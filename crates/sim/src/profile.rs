@@ -19,11 +19,15 @@ pub enum Profile {
     SlowDisk,
     /// All of it.
     Chaos,
+    /// Newer releases take over from older ones, whose tabs stay open, and declare other limits.
+    Upgrade,
+    /// Every algorithm, and limits that are set again while jobs wait.
+    Limits,
 }
 
 impl Profile {
     /// All profiles.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Calm,
         Self::Storm,
         Self::Suspend,
@@ -31,6 +35,8 @@ impl Profile {
         Self::Hostile,
         Self::SlowDisk,
         Self::Chaos,
+        Self::Upgrade,
+        Self::Limits,
     ];
 
     /// Returns the name used on the command line.
@@ -43,6 +49,8 @@ impl Profile {
             Self::Hostile => "hostile",
             Self::SlowDisk => "slow-disk",
             Self::Chaos => "chaos",
+            Self::Upgrade => "upgrade",
+            Self::Limits => "limits",
         }
     }
 
@@ -77,10 +85,83 @@ pub(crate) enum Latency {
 /// How a rule counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// In any window.
+    /// In any window, from the answer on.
     Window,
     /// A bucket that refills.
     Bucket,
+    /// In any window of starts.
+    Log,
+    /// From each window's start to its end.
+    Fixed,
+    /// By this window's count and the last one's.
+    Counter,
+    /// A bucket by another name.
+    Gcra,
+    /// At an even pace.
+    Queue,
+    /// So many, then a silence.
+    Rest,
+}
+
+impl Kind {
+    /// The name in a declaration.
+    pub(crate) const fn algorithm(self) -> &'static str {
+        match self {
+            Self::Window => "arrival-log",
+            Self::Bucket => "token-bucket",
+            Self::Log => "sliding-log",
+            Self::Fixed => "fixed-window",
+            Self::Counter => "sliding-counter",
+            Self::Gcra => "gcra",
+            Self::Queue => "leaky-queue",
+            Self::Rest => "batch-rest",
+        }
+    }
+
+    /// Tells whether starts are spaced after a pause.
+    pub(crate) const fn is_window(self) -> bool {
+        match self {
+            Self::Window | Self::Log | Self::Fixed | Self::Counter | Self::Rest => true,
+            Self::Bucket | Self::Gcra | Self::Queue => false,
+        }
+    }
+
+    /// Tells whether what reaches the server is judged, whatever happens on the way; else it is what was claimed.
+    pub(crate) const fn is_judged_at_arrival(self) -> bool {
+        match self {
+            Self::Window | Self::Rest => true,
+            Self::Log | Self::Fixed | Self::Counter | Self::Bucket | Self::Gcra | Self::Queue => {
+                false
+            }
+        }
+    }
+}
+
+/// What a release of the app declares of an API; never more than the server allows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Terms {
+    /// What the server allows.
+    #[default]
+    Whole,
+    /// Half of it.
+    Halved,
+    /// As many in twice the window.
+    Longer,
+    /// One request at a time.
+    OneByOne,
+    /// The rules in another order, and one more that never matters.
+    Reordered,
+}
+
+impl Terms {
+    /// All that may be declared.
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Whole,
+        Self::Halved,
+        Self::Longer,
+        Self::OneByOne,
+        Self::Reordered,
+    ];
 }
 
 /// One rule, as the app declares it and the server keeps it.
@@ -125,12 +206,32 @@ pub(crate) struct Settings {
 }
 
 const fn window(limit: u64, window_ms: u64) -> Rule {
+    rule(limit, window_ms, Kind::Window)
+}
+
+const fn rule(limit: u64, window_ms: u64, kind: Kind) -> Rule {
     Rule {
         limit,
         window_ms,
-        kind: Kind::Window,
+        kind,
     }
 }
+
+/// Rules of worlds in which algorithms matter.
+const OTHER_RULES: [&[Rule]; 12] = [
+    &[rule(5, 1_000, Kind::Log)],
+    &[rule(4, 2_000, Kind::Fixed)],
+    &[rule(10, 1_000, Kind::Fixed)],
+    &[rule(6, 1_000, Kind::Counter)],
+    &[rule(8, 2_000, Kind::Gcra)],
+    &[rule(5, 1_000, Kind::Queue)],
+    &[rule(5, 500, Kind::Rest)],
+    &[rule(3, 1_000, Kind::Bucket)],
+    &[window(7, 1_000)],
+    &[rule(5, 1_000, Kind::Log), rule(20, 10_000, Kind::Fixed)],
+    &[window(10, 1_000), rule(20, 4_000, Kind::Gcra)],
+    &[rule(4, 300, Kind::Rest), rule(30, 10_000, Kind::Counter)],
+];
 
 const RULES: [&[Rule]; 9] = [
     &[window(10, 1_000)],
@@ -163,13 +264,15 @@ impl Settings {
             | Profile::Suspend
             | Profile::Crash
             | Profile::Hostile
-            | Profile::Chaos => (0, draw.pick(&[0, 3, 20])),
+            | Profile::Chaos
+            | Profile::Upgrade
+            | Profile::Limits => (0, draw.pick(&[0, 3, 20])),
         };
         Self {
             tabs: draw.pick(&[1, 2, 2, 3]),
             apis: vec![
-                declared("api", "https://api.test", &mut draw),
-                declared("crm", "https://crm.test", &mut draw),
+                declared("api", "https://api.test", profile, &mut draw),
+                declared("crm", "https://crm.test", profile, &mut draw),
                 undeclared(&mut draw),
             ],
             disk_ms,
@@ -184,8 +287,18 @@ impl Settings {
     }
 }
 
-fn declared(budget: &'static str, origin: &'static str, draw: &mut Draw) -> Api {
-    let rules = draw.pick(&RULES).to_vec();
+fn declared(budget: &'static str, origin: &'static str, profile: Profile, draw: &mut Draw) -> Api {
+    let rules = match profile {
+        Profile::Limits => draw.pick(&OTHER_RULES).to_vec(),
+        Profile::Calm
+        | Profile::Storm
+        | Profile::Suspend
+        | Profile::Crash
+        | Profile::Hostile
+        | Profile::SlowDisk
+        | Profile::Chaos
+        | Profile::Upgrade => draw.pick(&RULES).to_vec(),
+    };
     let max_in_flight = match rules.is_empty() {
         true => Some(draw.between(1, 4)),
         false => draw.chance(400).then(|| draw.between(1, 6)),

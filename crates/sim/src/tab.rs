@@ -8,6 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use paceline_host::TabId;
 use serde_json::{Value, json};
 
+use crate::profile::Terms;
+
 /// Deaths of hosts after which a request that they had is given up: it may be what kills them.
 const MAX_DEATHS: u32 = 3;
 const SETTLED: [&str; 3] = ["done", "failed", "cancelled"];
@@ -58,13 +60,16 @@ pub(crate) struct Tab {
     pub(crate) known: Vec<Value>,
     pub(crate) groups: Vec<String>,
     pub(crate) is_subscribed: bool,
+    /// What the release that this page was loaded from declares.
+    pub(crate) terms: Terms,
 }
 
 impl Tab {
-    /// Opens a page.
-    pub(crate) fn open() -> Self {
+    /// Opens a page of a release.
+    pub(crate) fn open(terms: Terms) -> Self {
         Self {
             is_open: true,
+            terms,
             ..Self::default()
         }
     }

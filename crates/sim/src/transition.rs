@@ -1,7 +1,7 @@
 //! All that can happen to a world, and how often in which profile.
 
 use crate::draw::Draw;
-use crate::profile::{Profile, Settings};
+use crate::profile::{Profile, Settings, Terms};
 
 /// What a server does with the next requests that reach it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,6 +131,15 @@ pub(crate) enum Transition {
     Configure {
         tab: usize,
     },
+    /// Limits are set while the queue runs.
+    SetLimits {
+        tab: usize,
+        terms: Terms,
+    },
+    /// A release goes out: its host takes over, and pages that are loaded from now on are of it.
+    Release {
+        terms: Terms,
+    },
     Close {
         tab: usize,
     },
@@ -199,6 +208,8 @@ enum Group {
     Death,
     Garbage,
     Disk,
+    Release,
+    Limits,
 }
 
 /// Draws the plan of a seed.
@@ -220,7 +231,7 @@ pub(crate) fn plan(seed: u64, profile: Profile, settings: &Settings) -> Vec<Step
 }
 
 const fn weights(profile: Profile) -> &'static [(Group, u64)] {
-    use Group::{Clock, Death, Disk, Garbage, People, Server};
+    use Group::{Clock, Death, Disk, Garbage, Limits, People, Release, Server};
     match profile {
         Profile::Calm => &[(People, 1)],
         Profile::Storm => &[(People, 60), (Server, 40)],
@@ -235,6 +246,21 @@ const fn weights(profile: Profile) -> &'static [(Group, u64)] {
             (Death, 8),
             (Garbage, 6),
             (Disk, 8),
+        ],
+        Profile::Upgrade => &[
+            (People, 70),
+            (Release, 12),
+            (Server, 10),
+            (Death, 4),
+            (Limits, 4),
+        ],
+        Profile::Limits => &[
+            (People, 66),
+            (Limits, 14),
+            (Server, 8),
+            (Clock, 6),
+            (Death, 3),
+            (Disk, 3),
         ],
     }
 }
@@ -255,6 +281,13 @@ fn transition(profile: Profile, settings: &Settings, draw: &mut Draw) -> Transit
         Group::Death => death(draw),
         Group::Garbage => garbage(settings, draw),
         Group::Disk => disk(draw),
+        Group::Release => Transition::Release {
+            terms: draw.pick(&Terms::ALL),
+        },
+        Group::Limits => Transition::SetLimits {
+            tab: draw.index(settings.tabs),
+            terms: draw.pick(&Terms::ALL),
+        },
     }
 }
 

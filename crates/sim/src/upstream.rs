@@ -1,8 +1,8 @@
 //! A server with limits, and the judge of whether it was ever asked for more.
 //!
 //! Counts with arithmetic of its own: nothing here knows how the scheduler counts. Closed windows: an arrival that is
-//! exactly one window old still counts. Every arrival counts, refused ones too. Buckets are judged by when attempts
-//! were claimed, because what is between the claim and the server is no matter of pacing.
+//! exactly one window old still counts. Every arrival counts, refused ones too. Where only the distance of starts is
+//! promised, attempts are judged by when they were claimed: what is between the claim and the server is no matter of it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, UNIX_EPOCH};
@@ -54,7 +54,7 @@ struct Seen {
 pub(crate) struct Upstream {
     api: Api,
     windows: Vec<(Rule, VecDeque<Counted>)>,
-    buckets: Vec<(Rule, BTreeMap<u64, u64>)>,
+    starts: Vec<(Rule, BTreeMap<u64, u64>)>,
     /// Units that were claimed and certainly never left.
     given_back: u64,
     faults: VecDeque<Fault>,
@@ -67,19 +67,13 @@ pub(crate) struct Upstream {
 impl Upstream {
     /// Makes a server that nobody has asked yet.
     pub(crate) fn new(api: Api, seed: u64, stream: u64) -> Self {
-        let of = |kind: Kind| {
-            api.rules
-                .iter()
-                .copied()
-                .filter(move |rule| rule.kind == kind)
+        let rules = |is_at_arrival: bool| {
+            let rules = api.rules.iter().copied();
+            rules.filter(move |rule| rule.kind.is_judged_at_arrival() == is_at_arrival)
         };
         Self {
-            windows: of(Kind::Window)
-                .map(|rule| (rule, VecDeque::new()))
-                .collect(),
-            buckets: of(Kind::Bucket)
-                .map(|rule| (rule, BTreeMap::new()))
-                .collect(),
+            windows: rules(true).map(|rule| (rule, VecDeque::new())).collect(),
+            starts: rules(false).map(|rule| (rule, BTreeMap::new())).collect(),
             given_back: 0,
             faults: VecDeque::new(),
             seen: BTreeMap::new(),
@@ -154,24 +148,26 @@ impl Upstream {
         self.applied.get(job).copied().unwrap_or(0)
     }
 
-    /// Judges a claim against the buckets.
+    /// Judges a claim against the rules that promise only the distance of starts.
     ///
     /// # Errors
-    /// When more was claimed between two instants than a bucket holds and refills.
+    /// When more was claimed between two instants than a rule allows.
     pub(crate) fn judge_claim(&mut self, at_ms: u64, cost: u64) -> Result<(), String> {
-        for (rule, claims) in &mut self.buckets {
+        for (rule, claims) in &mut self.starts {
             *claims.entry(at_ms).or_default() += cost;
             let starts: Vec<u64> = claims.range(..=at_ms).map(|(start, _)| *start).collect();
             for start in starts {
                 let mut spent = 0;
                 for (end, cost) in claims.range(start..) {
                     spent += cost;
-                    let refilled = (end - start + 1) * rule.limit / rule.window_ms;
-                    let allowed = rule.limit + refilled + 1 + self.given_back;
+                    let allowed = allowed(rule, end - start, *cost) + self.given_back;
                     if *end >= at_ms && spent > allowed {
                         return Err(format!(
-                            "{}: {spent} claimed from {start} to {end}, a bucket of {} per {} ms allows {allowed}",
-                            self.api.origin, rule.limit, rule.window_ms
+                            "{}: {spent} claimed from {start} to {end}, {} of {} per {} ms allows {allowed}",
+                            self.api.origin,
+                            rule.kind.algorithm(),
+                            rule.limit,
+                            rule.window_ms
                         ));
                     }
                 }
@@ -191,11 +187,28 @@ impl Upstream {
         flight: usize,
     ) -> Result<(), String> {
         for (rule, inside) in &mut self.windows {
-            while inside
-                .front()
-                .is_some_and(|first| at_ms - first.at_ms > rule.window_ms)
-            {
-                inside.pop_front();
+            match rule.kind {
+                // A silence of one window ends the batch.
+                Kind::Rest => {
+                    let last_ms = inside.back().map_or(0, |last| last.at_ms);
+                    if at_ms - last_ms > rule.window_ms {
+                        inside.clear();
+                    }
+                }
+                Kind::Window
+                | Kind::Bucket
+                | Kind::Log
+                | Kind::Fixed
+                | Kind::Counter
+                | Kind::Gcra
+                | Kind::Queue => {
+                    while inside
+                        .front()
+                        .is_some_and(|first| at_ms - first.at_ms > rule.window_ms)
+                    {
+                        inside.pop_front();
+                    }
+                }
             }
             inside.push_back(Counted {
                 at_ms,
@@ -321,6 +334,20 @@ impl Upstream {
     }
 }
 
+/// The most that may be claimed from one instant to another, the last claim included.
+fn allowed(rule: &Rule, span_ms: u64, last_cost: u64) -> u64 {
+    let refilled = (span_ms + 1) * rule.limit / rule.window_ms + 1;
+    match rule.kind {
+        Kind::Bucket | Kind::Gcra => rule.limit + refilled,
+        Kind::Queue => last_cost + refilled,
+        Kind::Log | Kind::Window | Kind::Rest if span_ms > rule.window_ms => u64::MAX / 2,
+        Kind::Log | Kind::Window | Kind::Rest => rule.limit,
+        // Two windows meet in any span that is no longer than one.
+        Kind::Fixed | Kind::Counter if span_ms > rule.window_ms => u64::MAX / 2,
+        Kind::Fixed | Kind::Counter => 2 * rule.limit,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -371,6 +398,34 @@ mod tests {
 
         assert!(server.judge_claim(0, 1).is_err());
         assert!(server.judge_claim(10_000, 3).is_ok());
+    }
+
+    #[test]
+    fn starts_under_a_log_are_a_window_apart() {
+        let mut server = server(Kind::Log, None);
+        assert!(server.judge_claim(0, 2).is_ok());
+
+        assert!(server.judge_claim(1_001, 2).is_ok());
+        assert!(server.judge_claim(1_500, 1).is_err());
+    }
+
+    #[test]
+    fn an_even_pace_allows_no_burst() {
+        let mut server = server(Kind::Queue, None);
+        assert!(server.judge_claim(0, 1).is_ok());
+        assert!(server.judge_claim(500, 1).is_ok());
+
+        assert!(server.judge_claim(510, 2).is_err());
+    }
+
+    #[test]
+    fn a_batch_ends_only_with_a_silence() {
+        let mut server = server(Kind::Rest, None);
+        assert!(server.judge_arrival(0, 1, 0).is_ok());
+        assert!(server.judge_arrival(900, 1, 1).is_ok());
+
+        assert!(server.judge_arrival(1_800, 1, 2).is_err());
+        assert!(server.judge_arrival(2_801, 2, 3).is_ok());
     }
 
     #[test]

@@ -25,7 +25,7 @@ use crate::draw::Draw;
 use crate::events::{Event, Events};
 use crate::message::Body;
 use crate::model::{Broken, Model};
-use crate::profile::{Profile, Settings};
+use crate::profile::{Profile, Settings, Terms};
 use crate::tab::Tab;
 use crate::trace::Trace;
 use crate::transition::{DiskFault, Step};
@@ -74,6 +74,9 @@ pub(crate) struct World {
     /// When the machine's last sleep ends.
     wakes_ms: u64,
     rest: Rest,
+    /// What the newest release declares.
+    terms: Terms,
+    releases: u32,
 }
 
 impl World {
@@ -105,7 +108,9 @@ impl World {
             lives: Vec::new(),
             owner: None,
             is_start_planned: false,
-            tabs: (0..settings.tabs).map(|_| Tab::open()).collect(),
+            tabs: (0..settings.tabs)
+                .map(|_| Tab::open(Terms::Whole))
+                .collect(),
             ports: BTreeMap::new(),
             owed: BTreeMap::new(),
             disk_faults: VecDeque::new(),
@@ -115,6 +120,8 @@ impl World {
             set_back_ms: 0,
             wakes_ms: 0,
             rest: Rest::default(),
+            terms: Terms::Whole,
+            releases: 0,
             plan: plan.to_vec(),
             settings,
         };
@@ -231,7 +238,7 @@ impl World {
         }
     }
 
-    /// Buckets are judged by claims, which the model sees.
+    /// What is not judged at arrival is judged by claims, which the model sees.
     fn judge_pace(&mut self) {
         for api in 0..self.servers.len() {
             let server = &mut self.servers[api];

@@ -56,6 +56,16 @@ fn no_rule_is_broken_by_all_of_it() {
 }
 
 #[test]
+fn no_rule_is_broken_by_a_release() {
+    assert_all_clean(Profile::Upgrade);
+}
+
+#[test]
+fn no_rule_is_broken_by_other_algorithms_and_limits_that_change() {
+    assert_all_clean(Profile::Limits);
+}
+
+#[test]
 fn what_was_found_stays_mended() {
     let seeds = include_str!("../seeds.txt")
         .lines()

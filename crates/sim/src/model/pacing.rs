@@ -8,7 +8,7 @@ use paceline_core::time::Wall;
 
 use super::Broken;
 use crate::clock::EPOCH_MS;
-use crate::profile::{Api, Kind};
+use crate::profile::Api;
 
 /// The longest time for which starts are spaced after a pause.
 const MAX_RAMP_MS: u64 = 10_000;
@@ -51,7 +51,7 @@ impl Pacing {
     pub(super) fn new(apis: &[Api]) -> Self {
         let mut lines = BTreeMap::new();
         for api in apis {
-            let windows = || api.rules.iter().filter(|rule| rule.kind == Kind::Window);
+            let windows = || api.rules.iter().filter(|rule| rule.kind.is_window());
             let line = Line {
                 spacing_ms: windows()
                     .map(|rule| rule.window_ms.div_ceil(rule.limit))

@@ -11,6 +11,7 @@ use super::World;
 use crate::events::Event;
 use crate::message;
 use crate::model::pacing;
+use crate::profile::Terms;
 use crate::tab::Tab;
 use crate::transition::{Transition, Wish};
 
@@ -39,6 +40,7 @@ impl World {
                 }
             }
             Transition::TakeOver => self.plan_start(0),
+            Transition::Release { terms } => self.release(terms),
             Transition::Freeze { ms } => {
                 if let Some(life) = self.owner {
                     self.freeze(life, ms);
@@ -75,6 +77,7 @@ impl World {
             | Transition::Snapshot { .. }
             | Transition::Query { .. }
             | Transition::Configure { .. }
+            | Transition::SetLimits { .. }
             | Transition::Close { .. }
             | Transition::Reload { .. }
             | Transition::Garbage { .. }
@@ -146,9 +149,10 @@ impl World {
                 self.ask(tab, json!({ "type": "jobs", "filter": { "limit": 20 } }))
             }
             Transition::Configure { tab } => {
-                let budgets = message::budgets(&self.settings.apis);
-                self.ask(tab, json!({ "type": "configure", "budgets": budgets }));
+                let terms = self.tabs[tab].terms;
+                self.set_limits(tab, terms);
             }
+            Transition::SetLimits { tab, terms } => self.set_limits(tab, terms),
             Transition::Close { tab } => self.close(tab),
             Transition::Reload { tab } => self.reload(tab),
             Transition::Garbage { tab, kind } => self.garbage(tab, kind),
@@ -158,6 +162,7 @@ impl World {
             | Transition::Crash { .. }
             | Transition::CrashAmidOutputs { .. }
             | Transition::TakeOver
+            | Transition::Release { .. }
             | Transition::Freeze { .. }
             | Transition::Sleep { .. }
             | Transition::SetClock { .. }
@@ -180,10 +185,22 @@ impl World {
         if self.tabs[tab].is_open {
             return;
         }
-        self.tabs[tab] = Tab::open();
+        self.tabs[tab] = Tab::open(self.terms);
         if let Some(life) = self.owner {
             self.meet(tab, life);
         }
+    }
+
+    fn set_limits(&mut self, tab: usize, terms: Terms) {
+        let budgets = message::budgets(&self.settings.apis, terms);
+        self.ask(tab, json!({ "type": "configure", "budgets": budgets }));
+    }
+
+    /// A release goes out; pages that are open stay as they are.
+    fn release(&mut self, terms: Terms) {
+        self.terms = terms;
+        self.releases += 1;
+        self.plan_start(0);
     }
 
     /// Sends a request of a tab that makes no job.
@@ -230,7 +247,7 @@ impl World {
     fn reload(&mut self, tab: usize) {
         self.leave(tab);
         let known = std::mem::take(&mut self.tabs[tab].known);
-        self.tabs[tab] = Tab::open();
+        self.tabs[tab] = Tab::open(self.terms);
         self.tabs[tab].known = known;
         if let Some(life) = self.owner {
             self.meet(tab, life);

@@ -4,11 +4,16 @@ use std::collections::{BTreeMap, VecDeque};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
+use paceline_core::change::Stored;
 use paceline_core::io::Network;
+use paceline_core::job::Card;
 use paceline_core::scheduler::Bounds;
 use paceline_core::time::{Mono, Now};
 use paceline_host::{Host, HostConfig, HostInput, HostOutput};
 use paceline_store::Store;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
 
 use super::World;
 use super::disk::Op;
@@ -82,10 +87,16 @@ impl World {
         let origin_ms = self.draws.hosts.between(0, 90_000);
         let seed = self.draws.hosts.bits();
         let now = self.clocks.read(self.now_ms, origin_ms);
-        let opened = match at_once(self.store.open(now.wall)) {
+        let mut opened = match at_once(self.store.open(now.wall)) {
             Some(Ok(opened)) => opened,
             Some(Err(_)) | None => return self.fail("store", "the store does not open".to_owned()),
         };
+        if self.releases > 0 {
+            match as_another_release(&opened.stored) {
+                Ok(stored) => opened.stored = stored,
+                Err(error) => return self.fail("release", error.to_string()),
+            }
+        }
         let (life, epoch) = (self.lives.len(), opened.epoch.0);
         self.trace.note(
             self.now_ms,
@@ -94,7 +105,7 @@ impl World {
         let config = HostConfig {
             kind: "shared-worker".to_owned(),
             instance: format!("life-{life}"),
-            version: "0".to_owned(),
+            version: self.releases.to_string(),
             durable: true,
             seed,
             bounds: Bounds {
@@ -319,6 +330,38 @@ impl World {
             self.feed(life, HostInput::Network(Network::Online));
         }
     }
+}
+
+/// Reads what is stored as a release does whose records had one field more, or one less: through the stored form, in
+/// which fields that are not known are left alone.
+fn as_another_release(stored: &Stored) -> Result<Stored, serde_json::Error> {
+    fn read<T: Serialize + DeserializeOwned>(value: &T) -> Result<T, serde_json::Error> {
+        let mut value = serde_json::to_value(value)?;
+        if let Some(fields) = value.as_object_mut() {
+            fields.insert("since_the_next_release".to_owned(), json!([1, "two"]));
+        }
+        serde_json::from_value(value)
+    }
+    let batches = stored.batches.iter().map(|(batch, cards)| {
+        let cards: Result<Vec<Card>, _> = cards.iter().map(read).collect();
+        Ok((*batch, cards?))
+    });
+    let records = stored.records.iter();
+    let groups = stored.groups.iter();
+    let budgets = stored.budgets.iter();
+    Ok(Stored {
+        batches: batches.collect::<Result<_, serde_json::Error>>()?,
+        records: records
+            .map(|(seq, record)| Ok((*seq, read(record)?)))
+            .collect::<Result<_, serde_json::Error>>()?,
+        groups: groups
+            .map(|(group, record)| Ok((group.clone(), read(record)?)))
+            .collect::<Result<_, serde_json::Error>>()?,
+        budgets: budgets
+            .map(|(budget, record)| Ok((budget.clone(), read(record)?)))
+            .collect::<Result<_, serde_json::Error>>()?,
+        dropped: stored.dropped.clone(),
+    })
 }
 
 /// Runs a future that does not wait.

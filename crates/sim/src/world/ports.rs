@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::World;
 use crate::events::Event;
 use crate::message::{self, Body};
+use crate::profile::Terms;
 use crate::tab::Final;
 
 /// One port.
@@ -60,7 +61,7 @@ impl World {
             self.now_ms,
             format_args!("tab {tab} meets host {life} as {port}"),
         );
-        let budgets = message::budgets(&self.settings.apis);
+        let budgets = message::budgets(&self.settings.apis, self.tabs[tab].terms);
         let (messages, finals) = self.tabs[tab].meet(port, life, is_after_death, budgets);
         self.note_finals(tab, &finals);
         self.post_to_host(tab, messages);
@@ -71,7 +72,11 @@ impl World {
         let Some((port, life)) = self.tabs[tab].port else {
             return;
         };
-        for message in messages {
+        let is_of_newer = self.tabs[tab].terms != Terms::Whole;
+        for mut message in messages {
+            if is_of_newer && message["paceline"] == 1 {
+                message["sinceTheNextRelease"] = json!({ "what": ["nobody", "knows"] });
+            }
             let delay_ms = self.draws.ports.between(0, self.settings.port_ms);
             let copies = 1 + u64::from(self.draws.ports.chance(self.settings.twice_permille));
             let Some(way) = self.ports.get_mut(&port) else {
