@@ -8,6 +8,7 @@ mod check;
 mod estimate;
 mod pause;
 mod stored;
+mod sync;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,12 +18,14 @@ use crate::job::{HoldCause, Lane};
 use crate::lane::Lanes;
 use crate::latency::Latency;
 use crate::limit::{Limiter, Ticket};
+use crate::signals::BudgetSignal;
 use crate::time::{Mono, Now, Wall};
 
 use adapt::WHOLE;
 pub(crate) use check::Blocked;
 pub(crate) use estimate::Work;
 use pause::{MAX_REFUSALS, Pause, Ramp};
+use sync::Sync;
 
 /// Units that an attempt took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,6 +44,7 @@ pub(crate) struct Budget {
     limiters: Vec<Limiter>,
     pub(crate) lanes: Lanes,
     latency: Latency,
+    sync: Sync,
     in_flight: u32,
     /// Attempts of an earlier owner without an answer, by the instant at which they are over.
     ghosts: BTreeMap<Mono, u32>,
@@ -73,6 +77,7 @@ impl Budget {
             limiters,
             lanes: Lanes::default(),
             latency: Latency::default(),
+            sync: Sync::default(),
             in_flight: 0,
             ghosts: BTreeMap::new(),
             pause: None,
@@ -200,6 +205,7 @@ impl Budget {
         for limiter in &mut self.limiters {
             limiter.take(ticket, cost, now);
         }
+        self.sync.take(ticket, cost, now.mono);
         self.in_flight = self.in_flight.saturating_add(1);
         if let Some(ramp) = &mut self.ramp {
             ramp.next_at = now
@@ -229,13 +235,28 @@ impl Budget {
         for limiter in &mut self.limiters {
             limiter.give_back(ticket, cost, now);
         }
+        self.sync.forget(ticket);
         self.in_flight = self.in_flight.saturating_sub(1);
+    }
+
+    /// Takes the word of an attempt's answer for one of the server's windows, before the attempt's end is noted.
+    /// Returns whether what is stored of the budget changed.
+    pub(crate) fn hear(
+        &mut self,
+        ticket: Ticket,
+        signal: &BudgetSignal,
+        came_at: Mono,
+        now: Now,
+    ) -> bool {
+        let window_ms = Some(self.config.longest_window_ms()).filter(|window| *window > 0);
+        self.sync.hear(ticket, signal, window_ms, came_at, now)
     }
 
     fn end(&mut self, ticket: Ticket, floor_ms: u64, now: Mono) {
         for limiter in &mut self.limiters {
             limiter.end(ticket, floor_ms, now);
         }
+        self.sync.end(ticket);
         self.in_flight = self.in_flight.saturating_sub(1);
     }
 

@@ -375,4 +375,7 @@ pub struct BudgetRecord {
     /// Thousandths of its rules that are used after refusals nobody expected; none for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub factor_permille: Option<u32>,
+    /// The reset before which the server grants nothing more, where that is far enough to matter to a next owner.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used_up_until: Option<Wall>,
 }

@@ -15,6 +15,7 @@ mod clean;
 mod commit;
 mod control;
 mod forecast;
+mod learn;
 mod place;
 mod recover;
 mod view;

@@ -63,7 +63,11 @@ impl Budget {
         {
             return blocked(Cause::Rate, Some(ramp.next_at));
         }
-        self.check_rules(cost, start)
+        self.check_rules(cost, start)?;
+        match self.sync.defers(cost, start) {
+            Some(until) => blocked(Cause::Rate, Some(until)),
+            None => Ok(()),
+        }
     }
 
     pub(super) fn check_rules(&mut self, cost: u32, now: Mono) -> Result<(), Blocked> {

@@ -50,13 +50,18 @@ pub(crate) struct Reckoned {
 }
 
 impl Budget {
-    /// Returns the units that the tightest rule would admit now.
+    /// Returns the units that would be admitted now, by the tightest rule and by the server's word.
     pub(crate) fn believed_free(&mut self, now: Mono) -> u32 {
+        let by_server = self
+            .sync
+            .left(now)
+            .map_or(u32::MAX, |left| u32::try_from(left).unwrap_or(u32::MAX));
         self.limiters
             .iter_mut()
             .map(|limiter| limiter.free(now))
             .min()
             .unwrap_or(u32::MAX)
+            .min(by_server)
     }
 
     /// Returns what waits in a lane.
@@ -100,10 +105,11 @@ impl Budget {
             spread_ms(rule, cost.saturating_sub(free), latency_ms, floor_ms)
         });
         let by_rules = by_rules.max().unwrap_or(0);
+        let by_server = self.sync.resets_at(cost, now).map_or(0, |at| at.since(now));
         let by_flight = self.by_flight_ms(work, latency_ms);
         Some(
             paused_ms
-                .saturating_add(by_rules.max(by_flight))
+                .saturating_add(by_rules.max(by_flight).max(by_server))
                 .saturating_add(latency_ms),
         )
     }

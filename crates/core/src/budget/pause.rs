@@ -152,6 +152,7 @@ impl Budget {
     /// Takes the wall clock's word for what is left of a pause: the machine slept.
     pub(crate) fn suspended(&mut self, now: Now) {
         self.latency.forget();
+        self.sync.suspended(now);
         if let Some(pause) = &mut self.pause {
             pause.until = pause.until.min(now.mono_of(pause.until_wall));
         }

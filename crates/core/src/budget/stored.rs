@@ -14,6 +14,9 @@ impl Budget {
         self.holds = record.holds.iter().copied().collect();
         self.factor_permille = record.factor_permille.unwrap_or(WHOLE).clamp(TENTH, WHOLE);
         let _ = self.apply_rules(now.mono);
+        if let Some(until) = record.used_up_until {
+            self.sync.restore(until, now);
+        }
         let Some(until_wall) = record.paused_until.filter(|until| *until > now.wall) else {
             return;
         };
@@ -42,7 +45,7 @@ impl Budget {
         }
     }
 
-    pub(crate) fn record(&self) -> BudgetRecord {
+    pub(crate) fn record(&self, now: Now) -> BudgetRecord {
         BudgetRecord {
             paused_until: self.pause.map(|pause| pause.until_wall),
             pause_is_estimate: self.pause.is_some_and(|pause| pause.is_estimate),
@@ -50,6 +53,7 @@ impl Budget {
             refusing_since: self.refusing_since,
             holds: self.holds.iter().copied().collect(),
             factor_permille: (self.factor_permille < WHOLE).then_some(self.factor_permille),
+            used_up_until: self.sync.closed_until(now),
         }
     }
 }

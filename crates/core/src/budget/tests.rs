@@ -58,7 +58,7 @@ fn parallel_refusals_are_one_refusal() {
         budget.refused(at(90), None, now(100 + n), &mut rng);
     }
 
-    assert_eq!(budget.record().refusals_in_a_row, 1);
+    assert_eq!(budget.record(now(0)).refusals_in_a_row, 1);
     assert!(budget.pause().unwrap().until.as_millis() <= 149 + 2_000);
 }
 
@@ -195,7 +195,7 @@ fn each_refusal_halves_and_each_clean_stretch_gives_a_tenth_back() {
     assert!(budget.succeeded(at(10_001)));
 
     assert_eq!(budget.believed_free(at(10_001)), 60);
-    assert_eq!(budget.record().factor_permille, Some(600));
+    assert_eq!(budget.record(now(0)).factor_permille, Some(600));
 }
 
 #[test]

@@ -40,6 +40,10 @@ impl Core {
             current.ended_at = Some(now.wall.minus(now.mono.since(ended_at)));
         }
         let took_ms = ended_at.since(job.dispatched_at);
+        self.learn((seq, attempt), &answer.signals, ended_at, now);
+        let Some(job) = self.jobs.get(&seq) else {
+            return;
+        };
         let budget_id = job.card.budget.clone();
         if let Some(budget) = self.budgets.get_mut(&budget_id) {
             budget.answered((seq, attempt), took_ms, ended_at);

@@ -33,7 +33,7 @@ impl Core {
         draft
             .drops
             .splice(0..0, std::mem::take(&mut self.unsaved.drops));
-        let changes = self.changes(draft.batches, &draft.touched, draft.drops.clone());
+        let changes = self.changes(draft.batches, &draft.touched, draft.drops.clone(), now);
         self.pending.insert(
             commit,
             Pending {
@@ -170,6 +170,7 @@ impl Core {
         batches: Vec<(crate::ids::BatchNo, Vec<crate::job::Card>)>,
         touched: &Touched,
         drops: Vec<Change>,
+        now: Now,
     ) -> Vec<Change> {
         let mut changes: Vec<Change> = batches
             .into_iter()
@@ -187,7 +188,7 @@ impl Core {
             })
         }));
         changes.extend(touched.budgets.iter().filter_map(|budget| {
-            let record = self.budgets.get(budget)?.record();
+            let record = self.budgets.get(budget)?.record(now);
             Some(Change::PutBudget {
                 budget: budget.clone(),
                 record,

@@ -45,11 +45,29 @@ pub struct Arrival {
     pub status: u16,
 }
 
+/// What the server knows when it answers: what it may say of its limit.
+#[derive(Clone, Debug)]
+pub struct Moment<'a> {
+    pub at: u64,
+    pub id: &'a str,
+    pub status: u16,
+    /// Units left in the window that ends now.
+    pub left: u64,
+    /// Milliseconds until the oldest of them is free again.
+    pub reset_in: u64,
+}
+
+/// Writes the signals of an answer.
+pub type Says = Box<dyn FnMut(&Moment<'_>) -> Signals>;
+
 /// A server that refuses above `limit` in any sliding window, an entry exactly that old still counting.
 pub struct Server {
     pub limit: Option<(usize, u64)>,
     pub arrivals: Vec<Arrival>,
     pub scripts: BTreeMap<String, Vec<Script>>,
+    pub says: Option<Says>,
+    /// Instants, ascending, at which others spend the limit.
+    pub outside: std::collections::VecDeque<u64>,
     admitted: Vec<u64>,
 }
 
@@ -71,6 +89,13 @@ impl Server {
             .get(id)
             .and_then(|scripts| scripts.get(seen))
             .copied();
+        while let Some(other) = self.outside.front().copied().filter(|other| *other <= at) {
+            self.outside.pop_front();
+            let used = self.used(other).len();
+            if self.limit.is_some_and(|(limit, _)| used < limit) {
+                self.admitted.push(other);
+            }
+        }
         let refused = self.limit.and_then(|(limit, window)| {
             let inside: Vec<u64> = self
                 .admitted
@@ -99,6 +124,33 @@ impl Server {
             status,
         });
         (status != 0).then_some((status, retry))
+    }
+
+    fn used(&self, at: u64) -> Vec<u64> {
+        let window = self.limit.map_or(0, |(_, window)| window);
+        let inside = self.admitted.iter().rev().copied();
+        let mut inside: Vec<u64> = inside.take_while(|then| at - then <= window).collect();
+        inside.reverse();
+        inside
+    }
+
+    fn signals(&mut self, at: u64, id: &str, status: u16, retry: Option<u64>) -> Signals {
+        let used = self.used(at);
+        let (limit, window) = self.limit.unwrap_or((0, 0));
+        let moment = Moment {
+            at,
+            id,
+            status,
+            left: limit.saturating_sub(used.len()) as u64,
+            reset_in: used.first().map_or(0, |oldest| oldest + window + 1 - at),
+        };
+        let said = self.says.as_mut().map(|says| says(&moment));
+        let said = said.unwrap_or_default();
+        Signals {
+            is_rate_limited: verdict(status) == Verdict::Refused,
+            retry_after_ms: said.retry_after_ms.or(retry),
+            ..said
+        }
     }
 
     /// The most arrivals in any closed window.
@@ -157,7 +209,6 @@ enum Due {
         seq: Seq,
         attempt: u32,
         status: u16,
-        retry: Option<u64>,
     },
     TimeOut {
         seq: Seq,
@@ -247,6 +298,7 @@ pub struct World {
     pub trace: Vec<String>,
     pub in_flight: usize,
     pub max_in_flight: usize,
+    said: BTreeMap<(Seq, u32), Signals>,
     queue: BTreeSet<(u64, u64, Due)>,
     pending: BTreeMap<CommitId, Vec<Change>>,
     next_due: u64,
@@ -267,6 +319,8 @@ impl World {
                 limit: None,
                 arrivals: Vec::new(),
                 scripts: BTreeMap::new(),
+                says: None,
+                outside: std::collections::VecDeque::new(),
                 admitted: Vec::new(),
             },
             disk: Disk::default(),
@@ -280,6 +334,7 @@ impl World {
             trace: Vec::new(),
             in_flight: 0,
             max_in_flight: 0,
+            said: BTreeMap::new(),
             queue: BTreeSet::new(),
             pending: BTreeMap::new(),
             next_due: 0,
@@ -501,13 +556,14 @@ impl World {
                 back,
             } => {
                 if let Some((status, retry)) = self.server.arrive(self.now, started_at, &id, key) {
+                    let signals = self.server.signals(self.now, &id, status, retry);
+                    self.said.insert((seq, attempt), signals);
                     self.later(
                         back,
                         Due::Answer {
                             seq,
                             attempt,
                             status,
-                            retry,
                         },
                     );
                 }
@@ -516,7 +572,6 @@ impl World {
                 seq,
                 attempt,
                 status,
-                retry,
             } => {
                 self.drop_timeout(seq, attempt);
                 self.in_flight = self.in_flight.saturating_sub(1);
@@ -531,11 +586,7 @@ impl World {
                 let answer = Answer {
                     status,
                     verdict,
-                    signals: Signals {
-                        is_rate_limited: verdict == Verdict::Refused,
-                        retry_after_ms: retry,
-                        ..Signals::default()
-                    },
+                    signals: self.said.remove(&(seq, attempt)).unwrap_or_default(),
                     text: None,
                 };
                 self.input(Input::Answered {

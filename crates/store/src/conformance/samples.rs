@@ -134,6 +134,7 @@ pub fn full_budget() -> BudgetRecord {
         refusing_since: Some(Wall::from_millis(1_700_000_000_000)),
         holds: vec![HoldCause::User, HoldCause::Refusing, HoldCause::Storage],
         factor_permille: Some(250),
+        used_up_until: Some(Wall::from_millis(1_700_003_600_000)),
     }
 }
 
