@@ -161,6 +161,10 @@ export type BudgetMessage = {
   maxInFlight?: number | null,
   /** The share of each limit that is used, above 0 and up to 1. */
   share?: number | null,
+  /** A budget whose rules must admit too. */
+  parent?: string | null,
+  /** The budgets that its server's scopes stand for. */
+  scopes?: { [key in string]: string } | null,
   /** How the server takes idempotency keys. */
   idempotency?: IdempotencyMessage | null,
 };
@@ -175,6 +179,8 @@ export type LimitMessage = string | {
   algorithm?: string | null,
   /** Where a fixed window begins: `first` (with its first request) or `clock`. */
   anchor?: string | null,
+  /** Whether the numbers are a guess: what the server publishes may raise them. */
+  learn?: boolean | null,
 };
 
 /** A window as text or in milliseconds. */
@@ -421,6 +427,10 @@ export type BudgetView = {
   cause: string | null,
   /** The rule that defers it, as text, when the cause is `rate`. */
   rule: string | null,
+  /** The budget whose rule, pause or hold that is, where it is a parent. */
+  by: string | null,
+  /** Thousandths of its rules that are used: fewer than 1000 after refusals and lost connections. */
+  usedPermille: number,
   /** Milliseconds until all its jobs are sent. */
   etaMs: number | null,
 };

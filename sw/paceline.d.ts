@@ -32,10 +32,14 @@ export interface Budget {
   /** URL patterns; `*` stands for any text. The longest that matches wins. */
   match?: string[];
   /** All of them must admit: `"100/10s"`, or its parts. */
-  limits?: (string | { limit: number; window: string | number; algorithm?: Algorithm; anchor?: "first" | "clock" })[];
+  limits?: (string | { limit: number; window: string | number; algorithm?: Algorithm; anchor?: "first" | "clock"; learn?: boolean })[];
   maxInFlight?: number;
   /** The share of each limit that is used, above 0 and up to 1. */
   share?: number;
+  /** A budget whose rules must admit too; what its server calls global pauses all under it. */
+  parent?: string;
+  /** The budgets that its server's scopes stand for; one that is not named here makes a budget of its own. */
+  scopes?: Record<string, string>;
   /** How the server takes idempotency keys. */
   idempotency?: { header: string; ttlMs?: number };
 }
@@ -249,6 +253,10 @@ export interface BudgetView {
   held: string[];
   cause?: string | null;
   rule?: string | null;
+  /** The budget whose rule, pause or hold that is, where it is a parent. */
+  by?: string | null;
+  /** Thousandths of its rules that are used: fewer than 1000 after refusals and lost connections. */
+  usedPermille: number;
   etaMs?: number | null;
 }
 

@@ -6,6 +6,7 @@
 mod adapt;
 mod check;
 mod estimate;
+mod learned;
 mod pause;
 mod stored;
 mod sync;
@@ -14,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::config::BudgetConfig;
 use crate::count::Count;
-use crate::job::{HoldCause, Lane};
+use crate::job::{HoldCause, Lane, LearnedLimit};
 use crate::lane::Lanes;
 use crate::latency::Latency;
 use crate::limit::{Limiter, Ticket};
@@ -24,6 +25,8 @@ use crate::time::{Mono, Now, Wall};
 use adapt::WHOLE;
 pub(crate) use check::Blocked;
 pub(crate) use estimate::Work;
+use learned::Lost;
+pub(crate) use learned::Published;
 use pause::{MAX_REFUSALS, Pause, Ramp};
 use sync::Sync;
 
@@ -54,6 +57,11 @@ pub(crate) struct Budget {
     refusing_since: Option<Wall>,
     refused_at: Option<Mono>,
     factor_permille: u32,
+    /// Beyond which a guess does not grow back.
+    ceiling_permille: u32,
+    learned: Vec<LearnedLimit>,
+    learned_in_flight: Option<u32>,
+    lost: Lost,
     adapted_at: Mono,
     /// The latest instant as of which the limiters were asked; they do not go back.
     judged_until: Mono,
@@ -61,6 +69,8 @@ pub(crate) struct Budget {
     slow_start: Option<u32>,
     holds: BTreeSet<HoldCause>,
     pub(crate) blocked: Option<Blocked>,
+    /// When it last had its turn under a parent.
+    pub(crate) last_turn: u64,
     waiting: [u32; 3],
     waiting_cost: [u64; 3],
 }
@@ -86,12 +96,17 @@ impl Budget {
             refusing_since: None,
             refused_at: None,
             factor_permille: WHOLE,
+            ceiling_permille: WHOLE,
+            learned: Vec::new(),
+            learned_in_flight: None,
+            lost: Lost::default(),
             adapted_at: now,
             judged_until: Mono::default(),
             ramp: None,
             slow_start: None,
             holds: BTreeSet::new(),
             blocked: None,
+            last_turn: 0,
             waiting: [0; 3],
             waiting_cost: [0; 3],
         }
@@ -102,6 +117,7 @@ impl Budget {
     pub(crate) fn configure(&mut self, config: BudgetConfig, now: Mono) -> Vec<usize> {
         if config.rules() != self.config.rules() {
             self.factor_permille = WHOLE;
+            self.ceiling_permille = WHOLE;
         }
         self.config = config;
         self.apply_rules(now)
@@ -113,7 +129,7 @@ impl Budget {
         let factor = self.factor_permille;
         let mut old = std::mem::take(&mut self.limiters);
         let mut new = Vec::new();
-        for (index, rule) in self.config.rules().iter().enumerate() {
+        for (index, rule) in self.rules_now().into_iter().enumerate() {
             let rule = rule.scaled(factor);
             let is_same = |limiter: &Limiter| {
                 let known = limiter.rule();
@@ -181,6 +197,16 @@ impl Budget {
         self.in_flight
     }
 
+    /// Tells whether nothing of it would be lost by making it anew: nothing waits, runs, or was spent or said lately.
+    pub(crate) fn is_idle(&mut self, now: Mono) -> bool {
+        let is_full = |limiter: &mut Limiter| limiter.free(now) >= limiter.rule().limit();
+        self.waiting() == 0
+            && self.in_flight == 0
+            && !self.is_closed()
+            && self.sync.left(now).is_none()
+            && self.limiters.iter_mut().all(is_full)
+    }
+
     pub(crate) const fn holds(&self) -> &BTreeSet<HoldCause> {
         &self.holds
     }
@@ -221,6 +247,7 @@ impl Budget {
     /// Notes an answer. `took_ms` is the time from its start.
     pub(crate) fn answered(&mut self, ticket: Ticket, took_ms: u64, now: Mono) {
         self.latency.push(took_ms, now);
+        self.lost = Lost::default();
         let floor_ms = self.floor_ms();
         self.end(ticket, floor_ms, now);
     }
@@ -248,7 +275,7 @@ impl Budget {
         came_at: Mono,
         now: Now,
     ) -> bool {
-        let window_ms = Some(self.config.longest_window_ms()).filter(|window| *window > 0);
+        let window_ms = Some(self.longest_window_ms()).filter(|window| *window > 0);
         self.sync.hear(ticket, signal, window_ms, came_at, now)
     }
 
@@ -266,7 +293,7 @@ impl Budget {
     }
 
     fn floor_ms(&self) -> u64 {
-        self.latency.floor_ms(self.config.longest_window_ms())
+        self.latency.floor_ms(self.longest_window_ms())
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Invariant: a [`BudgetConfig`] that exists is usable; every number in it is in range.
 
+use std::collections::BTreeMap;
+
 use crate::ids::BudgetId;
 
 /// The longest window of a rule: 31 days.
@@ -10,6 +12,10 @@ pub const MAX_WINDOW_MS: u64 = 31 * 24 * 3_600_000;
 pub const MAX_LIMIT: u32 = 10_000_000;
 /// The most rules of one budget.
 pub const MAX_RULES: usize = 8;
+/// The most budgets above one.
+pub const MAX_PARENTS: usize = 4;
+/// The most scopes that one budget maps.
+pub const MAX_SCOPES: usize = 64;
 /// The most requests in flight that a budget may be given.
 pub const MAX_IN_FLIGHT: u32 = 1_000;
 
@@ -102,6 +108,7 @@ pub struct LimitRule {
     window_ms: u64,
     algorithm: Algorithm,
     anchor: Anchor,
+    learns: bool,
 }
 
 /// Why a rule or budget is refused. The field is named by the caller, who knows where it stands.
@@ -123,6 +130,9 @@ pub enum ConfigError {
     /// The concurrency is out of range.
     #[error("expected 1 to 1000 requests in flight, got {0}")]
     InFlight(u64),
+    /// The number of scopes is out of range.
+    #[error("expected up to 64 scopes, got {0}")]
+    Scopes(usize),
     /// The share is out of range.
     #[error("expected a share above 0 and up to 1, got {0}")]
     Share(String),
@@ -146,6 +156,7 @@ impl LimitRule {
             window_ms,
             algorithm,
             anchor: Anchor::First,
+            learns: false,
         })
     }
 
@@ -180,6 +191,31 @@ impl LimitRule {
     /// Returns when fixed windows begin.
     pub const fn anchor(self) -> Anchor {
         self.anchor
+    }
+
+    /// Returns the rule as one whose numbers are a guess: what the server publishes may raise them.
+    #[must_use]
+    pub const fn learning(self) -> Self {
+        Self {
+            learns: true,
+            ..self
+        }
+    }
+
+    /// Tells whether what the server publishes may raise the rule's numbers.
+    pub const fn learns(self) -> bool {
+        self.learns
+    }
+
+    /// Returns the rule with the numbers that the server published; none if they are out of range.
+    #[must_use]
+    pub fn published(self, limit: u64, window_ms: u64) -> Option<Self> {
+        let rule = Self::new(limit, window_ms, self.algorithm).ok()?;
+        Some(Self {
+            limit: rule.limit,
+            window_ms: rule.window_ms,
+            ..self
+        })
     }
 
     /// Returns how the rule counts.
@@ -228,6 +264,10 @@ pub struct BudgetConfig {
     rules: Vec<LimitRule>,
     max_in_flight: Option<u32>,
     key_ttl_ms: Option<u64>,
+    share_permille: u32,
+    parent: Option<BudgetId>,
+    scopes: BTreeMap<String, BudgetId>,
+    base: Option<BudgetId>,
 }
 
 impl BudgetConfig {
@@ -260,7 +300,41 @@ impl BudgetConfig {
             rules,
             max_in_flight,
             key_ttl_ms,
+            share_permille,
+            parent: None,
+            scopes: BTreeMap::new(),
+            base: None,
         })
+    }
+
+    /// Returns the budget with a parent, whose rules must admit too.
+    #[must_use]
+    pub fn with_parent(self, parent: Option<BudgetId>) -> Self {
+        Self { parent, ..self }
+    }
+
+    /// Returns the budget with the budgets that its server's scopes stand for.
+    ///
+    /// # Errors
+    /// When there are more than [`MAX_SCOPES`].
+    pub fn with_scopes(self, scopes: BTreeMap<String, BudgetId>) -> Result<Self, ConfigError> {
+        if scopes.len() > MAX_SCOPES {
+            return Err(ConfigError::Scopes(scopes.len()));
+        }
+        Ok(Self { scopes, ..self })
+    }
+
+    /// The budget of a scope of this one's server that nobody declared: without rules of its own, until the server
+    /// names some.
+    #[must_use]
+    pub fn of_scope(&self, id: BudgetId) -> Self {
+        Self {
+            base: Some(self.base.clone().unwrap_or_else(|| self.id.clone())),
+            id,
+            rules: Vec::new(),
+            scopes: BTreeMap::new(),
+            ..self.clone()
+        }
     }
 
     /// The budget of an unknown API: 5 per second, 2 in flight.
@@ -270,13 +344,48 @@ impl BudgetConfig {
             window_ms: 1_000,
             algorithm: Algorithm::ArrivalLog,
             anchor: Anchor::First,
+            learns: true,
         };
         Self {
             id,
             rules: vec![rule],
             max_in_flight: Some(2),
             key_ttl_ms: None,
+            share_permille: 1_000,
+            parent: None,
+            scopes: BTreeMap::new(),
+            base: None,
         }
+    }
+
+    /// Returns the budget whose rules must admit too.
+    pub const fn parent(&self) -> Option<&BudgetId> {
+        self.parent.as_ref()
+    }
+
+    /// Returns the budgets that its server's scopes stand for.
+    pub const fn scopes(&self) -> &BTreeMap<String, BudgetId> {
+        &self.scopes
+    }
+
+    /// Returns the budget that the app declared, where this one was made for a scope of its server.
+    pub fn declared(&self) -> &BudgetId {
+        self.base.as_ref().unwrap_or(&self.id)
+    }
+
+    /// Tells whether this one was made for a scope of another one's server.
+    pub const fn is_of_scope(&self) -> bool {
+        self.base.is_some()
+    }
+
+    /// Returns the share of a published limit that is used, in thousandths.
+    pub const fn share_permille(&self) -> u32 {
+        self.share_permille
+    }
+
+    /// Tells whether one of its rules is a guess.
+    pub fn learns(&self) -> bool {
+        self.rules.iter().any(|rule| rule.learns)
     }
 
     /// Returns the rules, all of which must admit.

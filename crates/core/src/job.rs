@@ -263,6 +263,9 @@ pub struct Record {
     /// The lane that `prioritise` gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lane: Option<Lane>,
+    /// The budget that it waits for since the server refused it under another scope than its own budget's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved_to: Option<BudgetId>,
     /// How it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
@@ -283,6 +286,7 @@ impl Record {
             not_before: None,
             refused: false,
             lane: None,
+            moved_to: None,
             outcome: None,
         }
     }
@@ -378,4 +382,22 @@ pub struct BudgetRecord {
     /// The reset before which the server grants nothing more, where that is far enough to matter to a next owner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_up_until: Option<Wall>,
+    /// Limits that the server published, and that are used instead of the rules' own numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub learned: Vec<LearnedLimit>,
+    /// The most requests in flight that the server published.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learned_in_flight: Option<u32>,
+    /// Thousandths of its guessed rules beyond which it does not grow back: the server refused there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceiling_permille: Option<u32>,
+}
+
+/// A limit that a server published, less what the app's share leaves to others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LearnedLimit {
+    /// Units per window.
+    pub limit: u32,
+    /// The window in milliseconds.
+    pub window_ms: u64,
 }

@@ -14,6 +14,7 @@ mod claim;
 mod clean;
 mod commit;
 mod control;
+mod family;
 mod forecast;
 mod learn;
 mod place;
@@ -88,6 +89,10 @@ struct Job {
     is_settling: bool,
     claimed_at: Mono,
     dispatched_at: Mono,
+    /// The budget that it was handed in for.
+    home: BudgetId,
+    /// The budgets above its own that its attempt was taken from.
+    parents: Vec<BudgetId>,
 }
 
 impl Job {
@@ -207,6 +212,8 @@ pub struct Core {
     unsettled_bytes: u64,
     effects: VecDeque<Effect>,
     draft: Draft,
+    /// Counts starts under parents, for their turns.
+    turns: u64,
     pending: BTreeMap<CommitId, Pending>,
     unsaved: Pending,
     next_commit: CommitId,
@@ -249,6 +256,7 @@ impl Core {
             unsettled_bytes: 0,
             effects: VecDeque::new(),
             draft: Draft::default(),
+            turns: 0,
             pending: BTreeMap::new(),
             unsaved: Pending::default(),
             next_commit: CommitId(1),

@@ -2,8 +2,11 @@
 
 mod kit;
 
-use kit::{CardExt, Moment, World, cards};
-use paceline_core::job::Lane;
+use kit::{CardExt, Moment, Script, World, card, cards};
+use paceline_core::config::{Algorithm, BudgetConfig, LimitRule};
+use paceline_core::ids::BudgetId;
+use paceline_core::io::Input;
+use paceline_core::job::{Lane, State};
 use paceline_core::signals::{BudgetSignal, Signals};
 
 fn left(remaining: u64, reset_in_ms: u64) -> Signals {
@@ -150,4 +153,336 @@ fn a_used_up_budget_stays_closed_after_a_takeover() {
     world.server.says = None;
     world.run(120_000);
     assert_eq!(world.settled.len(), 4);
+}
+
+fn published(limit: u64, window_ms: u64) -> Signals {
+    let signal = BudgetSignal {
+        limit: Some(limit),
+        window_ms: Some(window_ms),
+        ..BudgetSignal::default()
+    };
+    Signals {
+        budgets: vec![signal],
+        ..Signals::default()
+    }
+}
+
+fn id(text: &str) -> BudgetId {
+    BudgetId::parse(text).expect("id")
+}
+
+fn used_permille(world: &mut World, budget: &str) -> u32 {
+    let now = world.clock();
+    world.core.snapshot(now).budgets[&id(budget)].used_permille
+}
+
+#[test]
+fn a_published_limit_that_is_lower_counts_at_once() {
+    let mut world = World::new(&["10/s"], None);
+    world.server.says = Some(Box::new(|_| published(4, 1_000)));
+    world.enqueue(cards("first", 1));
+    world.at(20).enqueue(cards("j", 12));
+
+    world.run(60_000);
+
+    assert!(world.server.max_seen(1_000) <= 4);
+    assert_eq!(world.settled.len(), 13);
+}
+
+#[test]
+fn a_published_limit_that_is_higher_counts_only_where_ours_is_a_guess() {
+    let rule = LimitRule::parse("5/s", Algorithm::ArrivalLog).unwrap();
+    let config = |rule| BudgetConfig::new(id("api"), vec![rule], None, 1_000, None).unwrap();
+    let most_after = |rule| {
+        let mut world = World::with(config(rule), 7);
+        world.server.says = Some(Box::new(|_| published(20, 1_000)));
+        world.enqueue(cards("first", 1));
+        world.at(2_000).enqueue(cards("j", 20));
+        world.run(60_000);
+        world.server.max_seen(1_000)
+    };
+
+    assert_eq!(most_after(rule), 5);
+    assert_eq!(most_after(rule.learning()), 20);
+}
+
+#[test]
+fn an_unknown_api_takes_the_window_that_it_publishes_and_keeps_it_over_a_takeover() {
+    let api = "origin:https://a.test";
+    let config = || BudgetConfig::implicit(id(api));
+    let mut world = World::with(config(), 7);
+    world.server.says = Some(Box::new(|_| Signals {
+        concurrency: Some(30),
+        ..published(30, 10_000)
+    }));
+    world.enqueue(vec![card("first").budget(api)]);
+    world.at(2_000);
+
+    world.crash_and_restart(vec![config()]);
+    let jobs = cards("j", 40).into_iter().map(|card| card.budget(api));
+    world.enqueue(jobs.collect());
+    world.run(60_000);
+
+    assert_eq!(world.server.max_seen(1_000), 29);
+    assert_eq!(world.server.max_seen(10_000), 30);
+    assert_eq!(world.settled.len(), 41);
+}
+
+#[test]
+fn the_share_of_a_published_limit_is_used() {
+    let rule = LimitRule::parse("100/s", Algorithm::ArrivalLog).unwrap();
+    let config = BudgetConfig::new(id("api"), vec![rule], None, 500, None).unwrap();
+    let mut world = World::with(config, 7);
+    world.server.says = Some(Box::new(|_| published(20, 1_000)));
+    world.enqueue(cards("first", 1));
+
+    world.at(2_000).enqueue(cards("j", 30));
+    world.run(60_000);
+
+    assert_eq!(world.server.max_seen(1_000), 10);
+}
+
+#[test]
+fn three_lost_connections_over_two_jobs_halve_the_rate_and_cost_no_attempt() {
+    let mut world = World::new(&["10/s"], Some(1));
+    for job in ["a", "b"] {
+        let scripts = vec![Script::Broken; 3];
+        world.server.scripts.insert(job.to_owned(), scripts);
+    }
+    world.enqueue(vec![card("a"), card("b")]);
+    while used_permille(&mut world, "api") == 1_000 {
+        assert!(world.step(60_000), "never halved");
+    }
+
+    let counted: u32 = world
+        .disk
+        .records
+        .values()
+        .map(|record| record.attempts_counted)
+        .sum();
+    assert_eq!(world.server.arrivals.len(), 3);
+    assert_eq!(used_permille(&mut world, "api"), 500);
+    world.run(60_000);
+    assert_eq!(counted, 2);
+    assert!(
+        world
+            .settled
+            .values()
+            .all(|(state, _, _)| *state == State::Done)
+    );
+}
+
+#[test]
+fn one_job_that_loses_its_connection_shows_no_limit() {
+    let mut world = World::new(&["10/s"], Some(1));
+    let scripts = vec![Script::Broken; 4];
+    world.server.scripts.insert("a".to_owned(), scripts);
+
+    world.enqueue(vec![card("a")]);
+    world.run(60_000);
+
+    assert_eq!(used_permille(&mut world, "api"), 1_000);
+}
+
+#[test]
+fn a_dead_server_exhausts_every_job() {
+    let mut world = World::new(&["10/s"], Some(2));
+    for n in 0..4 {
+        let scripts = vec![Script::Broken; 60];
+        world.server.scripts.insert(format!("j{n}"), scripts);
+    }
+
+    world.enqueue(cards("j", 4));
+    world.run(600_000);
+
+    assert!(
+        world
+            .settled
+            .values()
+            .all(|(state, _, _)| *state == State::Failed)
+    );
+    assert_eq!(world.settled.len(), 4);
+}
+
+fn family() -> World {
+    let mut world = World::with(kit::budget("all", &["6/s"], None), 7);
+    let child = |name| kit::budget(name, &["100/s"], None).with_parent(Some(id("all")));
+    world.input(Input::Configure(vec![child("a"), child("b"), child("c")]));
+    world
+}
+
+#[test]
+fn the_rules_of_a_parent_count_for_all_under_it() {
+    let mut world = family();
+    let jobs = |name: &str| {
+        let jobs = cards(name, 8).into_iter().map(|card| card.budget(name));
+        jobs.collect::<Vec<_>>()
+    };
+
+    world.enqueue([jobs("a"), jobs("b")].concat());
+    world.at(100);
+    let now = world.clock();
+    let shown = world.core.snapshot(now).budgets[&id("b")].clone();
+    world.run(60_000);
+
+    assert_eq!(world.server.max_seen(1_000), 6);
+    assert_eq!((shown.by, shown.rule), (Some(id("all")), Some((6, 1_000))));
+    let first: Vec<&str> = world.server.ids()[..6].iter().map(|id| &id[..1]).collect();
+    assert_eq!(first.iter().filter(|name| **name == "a").count(), 3);
+}
+
+#[test]
+fn a_budget_whose_own_rule_defers_takes_nothing_of_its_parent() {
+    let mut world = World::with(kit::budget("all", &["4/s"], None), 7);
+    let narrow = kit::budget("a", &["1/10s"], None).with_parent(Some(id("all")));
+    let wide = kit::budget("b", &["100/s"], None).with_parent(Some(id("all")));
+    world.input(Input::Configure(vec![narrow, wide]));
+
+    world.enqueue(
+        cards("a", 4)
+            .into_iter()
+            .map(|card| card.budget("a"))
+            .collect(),
+    );
+    world.at(100);
+    world.enqueue(
+        cards("b", 4)
+            .into_iter()
+            .map(|card| card.budget("b"))
+            .collect(),
+    );
+    world.run_until(900);
+
+    assert_eq!(world.server.arrivals.len(), 4);
+}
+
+/// S15 of the scenarios that users of other libraries met.
+#[test]
+fn every_budget_wakes_after_a_global_pause() {
+    let mut world = family();
+    world.server.says = Some(Box::new(|moment| {
+        let scope = (moment.status == 429).then(|| "global".to_owned());
+        Signals {
+            budgets: vec![BudgetSignal {
+                scope,
+                ..BudgetSignal::default()
+            }],
+            ..Signals::default()
+        }
+    }));
+    let scripts = vec![Script::RetryAfter(5_000)];
+    world.server.scripts.insert("a0".to_owned(), scripts);
+    world.enqueue(vec![card("a0").budget("a")]);
+    world.at(20);
+    for name in ["a", "b", "c"] {
+        let jobs = (1..=4).map(|n| card(&format!("{name}{n}")).budget(name));
+        world.enqueue(jobs.collect());
+    }
+
+    world.run(60_000);
+
+    assert_eq!(starts_between(&world, 10, 5_010), 0);
+    assert_eq!(world.settled.len(), 13);
+    assert!(
+        world
+            .settled
+            .values()
+            .all(|(state, _, _)| *state == State::Done)
+    );
+}
+
+#[test]
+fn a_pause_of_one_budget_does_not_go_up() {
+    let mut world = family();
+    let scripts = vec![Script::RetryAfter(5_000)];
+    world.server.scripts.insert("a0".to_owned(), scripts);
+    world.enqueue(vec![card("a0").budget("a")]);
+
+    world.at(20).enqueue(vec![card("b0").budget("b")]);
+    world.run_until(100);
+
+    assert!(world.settled.contains_key("b0"));
+}
+
+fn search_and_core() -> World {
+    let scopes = [("search".to_owned(), id("github:search"))].into();
+    let core = kit::budget("github:core", &["10/s"], None);
+    let core = core.with_scopes(scopes).expect("few scopes");
+    let mut world = World::with(core, 7);
+    world.input(Input::Configure(vec![kit::budget(
+        "github:search",
+        &["5/s"],
+        None,
+    )]));
+    world.server.says = Some(Box::new(|moment| {
+        let scope = moment.id.split('-').next().map(str::to_owned);
+        Signals {
+            budgets: vec![BudgetSignal {
+                scope,
+                ..BudgetSignal::default()
+            }],
+            ..Signals::default()
+        }
+    }));
+    world
+}
+
+#[test]
+fn a_pause_of_search_never_stops_core() {
+    let mut world = search_and_core();
+    let scripts = vec![Script::RetryAfter(20_000)];
+    world.server.scripts.insert("search-1".to_owned(), scripts);
+    world.enqueue(vec![card("search-1").budget("github:core")]);
+
+    world
+        .at(100)
+        .enqueue(vec![card("core-1").budget("github:core")]);
+    world.run_until(1_000);
+    let before = world.settled.clone();
+    world.run(60_000);
+
+    assert!(before.contains_key("core-1") && !before.contains_key("search-1"));
+    let (state, _, at) = &world.settled["search-1"];
+    assert!(*state == State::Done && *at >= 20_000);
+}
+
+#[test]
+fn a_job_that_moved_to_a_scope_nobody_declared_is_found_after_a_takeover() {
+    let mut world = search_and_core();
+    let scripts = vec![Script::RetryAfter(20_000)];
+    world.server.scripts.insert("graphql-1".to_owned(), scripts);
+    world.enqueue(vec![card("graphql-1").budget("github:core")]);
+    world.at(500);
+    let now = world.clock();
+    let made = world
+        .core
+        .snapshot(now)
+        .budgets
+        .contains_key(&id("github:core:graphql"));
+
+    let scopes = [("search".to_owned(), id("github:search"))].into();
+    let config = kit::budget("github:core", &["10/s"], None);
+    world.crash_and_restart(vec![config.with_scopes(scopes).unwrap()]);
+    world
+        .at(1_000)
+        .enqueue(vec![card("core-1").budget("github:core")]);
+    world.run(60_000);
+
+    assert!(made);
+    assert!(world.settled["core-1"].2 < 2_000);
+    let (state, _, at) = &world.settled["graphql-1"];
+    assert!(*state == State::Done && *at >= 20_000);
+}
+
+#[test]
+fn budgets_of_scopes_are_bounded() {
+    let mut world = search_and_core();
+    let jobs = (0..200).map(|n| card(&format!("s{n}-x")).budget("github:core"));
+    world.enqueue(jobs.collect());
+
+    world.run(120_000);
+
+    let now = world.clock();
+    assert!(world.core.snapshot(now).budgets.len() <= 66);
+    assert_eq!(world.settled.len(), 200);
 }

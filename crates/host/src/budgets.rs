@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use paceline_core::config::BudgetConfig;
+use paceline_core::config::{BudgetConfig, MAX_PARENTS};
 use paceline_core::ids::BudgetId;
+use paceline_protocol::WireError;
 use paceline_protocol::budget::{Budget, matches};
+use paceline_protocol::error::Code;
 
 /// The most budgets that are made for origins nobody declared.
 const MAX_IMPLICIT: usize = 1_000;
@@ -28,6 +30,39 @@ impl Budgets {
             self.declared.insert(id, budget);
         }
         changed
+    }
+
+    /// Checks that each parent is declared, and that none is its own ancestor.
+    ///
+    /// # Errors
+    /// Names the first budget whose parent is not as expected, by its place in the message.
+    pub(crate) fn check_parents(&self, budgets: &[Budget]) -> Result<(), WireError> {
+        let parent_of = |id: &BudgetId| {
+            let new = budgets.iter().find(|budget| budget.config.id == *id);
+            let known = new.or_else(|| self.declared.get(id));
+            known.map(|budget| budget.config.parent().cloned())
+        };
+        for (index, budget) in budgets.iter().enumerate() {
+            let mut above = budget.config.parent().cloned();
+            let mut depth = 0;
+            while let Some(parent) = above {
+                let field = || format!("budgets[{index}].parent");
+                depth += 1;
+                if parent == budget.config.id || depth > MAX_PARENTS {
+                    let expected = "a budget with at most 4 above it, and not under this one";
+                    return Err(WireError::field(
+                        Code::BadJob,
+                        field(),
+                        expected,
+                        parent.as_str(),
+                    ));
+                }
+                above = parent_of(&parent).ok_or_else(|| {
+                    WireError::field(Code::BadJob, field(), "a declared budget", parent.as_str())
+                })?;
+            }
+        }
+        Ok(())
     }
 
     /// Names the budget of a job: the one it asks for, else the longest pattern that matches, else its origin's own.

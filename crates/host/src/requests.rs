@@ -125,7 +125,9 @@ impl<B: Clone + Default> Host<B> {
     }
 
     fn configure(&mut self, budgets: &[BudgetMessage], now: Now) -> Result<(), WireError> {
-        let changed = self.budgets.declare(parse_budgets(budgets)?);
+        let parsed = parse_budgets(budgets)?;
+        self.budgets.check_parents(&parsed)?;
+        let changed = self.budgets.declare(parsed);
         if changed.is_empty() {
             return Ok(());
         }

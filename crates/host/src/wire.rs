@@ -227,6 +227,8 @@ fn budget_view(budget: &BudgetSnapshot) -> BudgetView {
         rule: budget
             .rule
             .map(|(limit, window_ms)| format!("{limit} per {window_ms} ms")),
+        by: budget.by.as_ref().map(|by| by.as_str().to_owned()),
+        used_permille: budget.used_permille,
         eta_ms: budget.eta_ms,
     }
 }

@@ -1,5 +1,7 @@
 //! Budgets as an app declares them, parsed into the core's.
 
+use std::collections::BTreeMap;
+
 use paceline_core::config::{
     Algorithm, Anchor, BudgetConfig, ConfigError, LimitRule, parse_window,
 };
@@ -36,6 +38,12 @@ pub struct BudgetMessage {
     /// The share of each limit that is used, above 0 and up to 1.
     #[serde(default)]
     pub share: Option<f64>,
+    /// A budget whose rules must admit too.
+    #[serde(default)]
+    pub parent: Option<String>,
+    /// The budgets that its server's scopes stand for.
+    #[serde(default)]
+    pub scopes: Option<BTreeMap<String, String>>,
     /// How the server takes idempotency keys.
     #[serde(default)]
     pub idempotency: Option<IdempotencyMessage>,
@@ -62,6 +70,10 @@ pub enum LimitMessage {
         #[serde(default)]
         #[cfg_attr(test, ts(optional = nullable))]
         anchor: Option<String>,
+        /// Whether the numbers are a guess: what the server publishes may raise them.
+        #[serde(default)]
+        #[cfg_attr(test, ts(optional = nullable))]
+        learn: Option<bool>,
     },
 }
 
@@ -204,6 +216,7 @@ fn parse_budget(message: &BudgetMessage, path: &str) -> Result<Budget, WireError
             (Some(idempotency.header.clone()), Some(ttl_ms))
         }
     };
+    let id_text = id.as_str().to_owned();
     let config = BudgetConfig::new(id, rules, max_in_flight, share_permille, key_ttl_ms);
     let config = config.map_err(|error| {
         if let ConfigError::InFlight(got) = error {
@@ -214,11 +227,65 @@ fn parse_budget(message: &BudgetMessage, path: &str) -> Result<Budget, WireError
         }
         WireError::plain(Code::BadJob, format!("{path}: {error}"))
     })?;
+    let parent = parse_parent(message, &id_text, path)?;
+    let config = config.with_parent(parent);
+    let config = config.with_scopes(parse_scopes(message, path)?);
+    let config = config.map_err(|error| bad("scopes", "up to 64 scopes", &error.to_string()))?;
     Ok(Budget {
         config,
         matches: message.matches.clone(),
         key_header,
     })
+}
+
+/// The longest name of a scope, in characters.
+const MAX_SCOPE_CHARS: usize = 100;
+
+fn parse_parent(
+    message: &BudgetMessage,
+    id: &str,
+    path: &str,
+) -> Result<Option<BudgetId>, WireError> {
+    let Some(name) = &message.parent else {
+        return Ok(None);
+    };
+    let field = || format!("{path}.parent");
+    if name == id || name == BudgetId::QUEUE {
+        let expected = "the name of another budget";
+        return Err(WireError::field(Code::BadJob, field(), expected, name));
+    }
+    let parsed = BudgetId::parse(name);
+    let parsed =
+        parsed.map_err(|_| WireError::field(Code::BadJob, field(), "1 to 255 characters", name));
+    parsed.map(Some)
+}
+
+fn parse_scopes(
+    message: &BudgetMessage,
+    path: &str,
+) -> Result<BTreeMap<String, BudgetId>, WireError> {
+    let mut scopes = BTreeMap::new();
+    for (scope, name) in message.scopes.iter().flatten() {
+        let bad = |expected: &str, got: &str| {
+            WireError::field(
+                Code::BadJob,
+                format!("{path}.scopes.{scope}"),
+                expected,
+                got,
+            )
+        };
+        if scope.is_empty() || scope.chars().count() > MAX_SCOPE_CHARS {
+            let field = format!("{path}.scopes");
+            let expected = "names of scopes of 1 to 100 characters";
+            return Err(WireError::field(Code::BadJob, field, expected, scope));
+        }
+        let id = BudgetId::parse(name).map_err(|_| bad("1 to 255 characters", name))?;
+        if id.as_str() == BudgetId::QUEUE {
+            return Err(bad("the name of a budget", name));
+        }
+        scopes.insert(scope.clone(), id);
+    }
+    Ok(scopes)
 }
 
 fn parse_limit(limit: &LimitMessage, path: &str) -> Result<LimitRule, WireError> {
@@ -231,6 +298,7 @@ fn parse_limit(limit: &LimitMessage, path: &str) -> Result<LimitRule, WireError>
             window,
             algorithm,
             anchor,
+            learn,
         } => {
             let limit = whole(*limit).ok_or_else(|| bad("a whole limit", &limit.to_string()))?;
             let window_ms = match window {
@@ -252,6 +320,10 @@ fn parse_limit(limit: &LimitMessage, path: &str) -> Result<LimitRule, WireError>
             };
             let rule =
                 LimitRule::new(limit, window_ms, algorithm).map(|rule| rule.anchored(anchor));
+            let rule = rule.map(|rule| match learn {
+                Some(true) => rule.learning(),
+                Some(false) | None => rule,
+            });
             rule.map_err(|_| {
                 let got = format!("{limit} per {window_ms} ms");
                 bad("1 to 10000000 per 1 ms to 31 days", &got)
@@ -333,6 +405,49 @@ mod tests {
 
         assert_eq!(error.code, Code::BadJob);
         assert_eq!(error.field.as_deref(), Some("budgets[0].limits[1]"));
+    }
+
+    fn linked(fields: serde_json::Value) -> Result<BudgetConfig, WireError> {
+        let mut message = serde_json::json!({ "id": "b" });
+        let fields = fields.as_object().unwrap().clone();
+        message.as_object_mut().unwrap().extend(fields);
+        let message: BudgetMessage = serde_json::from_value(message).unwrap();
+        Ok(parse_budgets(&[message])?.remove(0).config)
+    }
+
+    #[test]
+    fn reads_parent_scopes_and_guessed_rules() {
+        let config = linked(serde_json::json!({
+            "parent": "all", "scopes": { "search": "b:search" },
+            "limits": [{ "limit": 5, "window": "1s", "learn": true }],
+        }));
+
+        let config = config.unwrap();
+        assert_eq!(config.parent().unwrap().as_str(), "all");
+        assert_eq!(config.scopes()["search"].as_str(), "b:search");
+        assert!(config.learns());
+    }
+
+    #[test]
+    fn names_the_parent_or_scope_that_is_wrong() {
+        let field = |fields| linked(fields).unwrap_err().field.unwrap();
+
+        assert_eq!(
+            field(serde_json::json!({ "parent": "b" })),
+            "budgets[0].parent"
+        );
+        assert_eq!(
+            field(serde_json::json!({ "parent": "" })),
+            "budgets[0].parent"
+        );
+        let unnamed = serde_json::json!({ "scopes": { "search": "" } });
+        assert_eq!(field(unnamed), "budgets[0].scopes.search");
+        let many: BTreeMap<String, String> =
+            (0..65).map(|n| (format!("s{n}"), "c".to_owned())).collect();
+        assert_eq!(
+            field(serde_json::json!({ "scopes": many })),
+            "budgets[0].scopes"
+        );
     }
 
     #[test]

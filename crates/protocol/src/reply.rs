@@ -354,6 +354,10 @@ pub struct BudgetView {
     pub cause: Option<&'static str>,
     /// The rule that defers it, as text, when the cause is `rate`.
     pub rule: Option<String>,
+    /// The budget whose rule, pause or hold that is, where it is a parent.
+    pub by: Option<String>,
+    /// Thousandths of its rules that are used: fewer than 1000 after refusals and lost connections.
+    pub used_permille: u32,
     /// Milliseconds until all its jobs are sent.
     pub eta_ms: Option<u64>,
 }

@@ -320,6 +320,8 @@ fn snapshot() -> HostMessage {
         eta_ms: Some(12_000),
     };
     let budget = BudgetView {
+        by: Some("api".to_owned()),
+        used_permille: 500,
         waiting: 5,
         sending: 2,
         paused_until: Some(1_700_000_030_500),

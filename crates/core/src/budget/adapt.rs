@@ -18,7 +18,7 @@ const MIN_CLEAN_MS: u64 = 10_000;
 impl Budget {
     /// Notes a success. Returns whether what is stored of the budget changed.
     pub(crate) fn succeeded(&mut self, now: Mono) -> bool {
-        if let (Some(allowed), Some(max)) = (self.slow_start, self.config.max_in_flight()) {
+        if let (Some(allowed), Some(max)) = (self.slow_start, self.max_in_flight()) {
             let doubled = allowed.saturating_mul(2);
             self.slow_start = (doubled < max).then_some(doubled);
         } else {
@@ -32,9 +32,13 @@ impl Budget {
 
     /// Gives a tenth of the rules back after a clean stretch. Returns whether it did.
     pub(super) fn grow(&mut self, now: Mono) -> bool {
-        let windows = self.config.rules().iter().map(|rule| rule.window_ms());
+        let windows = self
+            .limiters
+            .iter()
+            .map(|limiter| limiter.rule().window_ms());
         let clean_ms = windows.min().unwrap_or(0).max(MIN_CLEAN_MS);
-        if self.factor_permille >= WHOLE || now.since(self.adapted_at) < clean_ms {
+        self.raise_ceiling(now);
+        if self.factor_permille >= self.ceiling_permille || now.since(self.adapted_at) < clean_ms {
             return false;
         }
         self.adapt(self.factor_permille.saturating_add(TENTH), now);
@@ -42,7 +46,7 @@ impl Budget {
     }
 
     pub(super) fn adapt(&mut self, factor_permille: u32, now: Mono) {
-        self.factor_permille = factor_permille.clamp(TENTH, WHOLE);
+        self.factor_permille = factor_permille.clamp(TENTH, self.ceiling_permille.max(TENTH));
         self.adapted_at = now;
         let _ = self.apply_rules(now);
     }

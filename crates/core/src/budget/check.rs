@@ -16,6 +16,8 @@ pub(crate) struct Blocked {
     pub(crate) until: Option<Mono>,
     /// The rule that defers.
     pub(crate) rule: Option<LimitRule>,
+    /// How far above the job's own budget the one stands that defers it.
+    pub(crate) depth: u8,
 }
 
 impl Budget {
@@ -47,6 +49,7 @@ impl Budget {
                 cause,
                 until,
                 rule: None,
+                depth: 0,
             })
         };
         if !self.holds.is_empty() {
@@ -86,11 +89,13 @@ impl Budget {
                 cause: Cause::Rate,
                 until: Some(at),
                 rule,
+                depth: 0,
             }),
             Admission::DeferToAnswer | Admission::Never => Err(Blocked {
                 cause: Cause::Rate,
                 until: None,
                 rule,
+                depth: 0,
             }),
         }
     }
@@ -103,7 +108,7 @@ impl Budget {
             }
             entry.remove();
         }
-        let configured = self.config.max_in_flight().unwrap_or(u32::MAX);
+        let configured = self.max_in_flight().unwrap_or(u32::MAX);
         let max = configured.min(self.slow_start.unwrap_or(u32::MAX));
         let ghosts: u32 = self.ghosts.values().sum();
         if self.in_flight.saturating_add(ghosts) < max {

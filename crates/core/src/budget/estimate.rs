@@ -173,7 +173,7 @@ impl Budget {
 
     /// What finds a place at once is answered one latency from now, like the last one of all others.
     fn by_flight_ms(&self, work: Work, latency_ms: u64) -> u64 {
-        self.config.max_in_flight().map_or(0, |max| {
+        self.max_in_flight().map_or(0, |max| {
             let places = u64::from(max.saturating_sub(self.in_flight));
             let waits = work.jobs.saturating_sub(places);
             waits.saturating_mul(latency_ms).div_ceil(u64::from(max))

@@ -87,6 +87,7 @@ impl Budget {
             self.refusals_in_a_row = self.refusals_in_a_row.saturating_add(1);
             self.refusing_since.get_or_insert(now.wall);
             self.latency.forget();
+            self.note_found();
             self.adapt(self.factor_permille / 2, now.mono);
         }
         let guess_ms = self.guess_ms();
@@ -143,7 +144,7 @@ impl Budget {
             limiter.restart(now);
         }
         self.ramp = self.ramp_from(now);
-        if self.limiters.is_empty() && self.config.max_in_flight().is_some() {
+        if self.limiters.is_empty() && self.max_in_flight().is_some() {
             self.slow_start = Some(1);
         }
         true
@@ -164,12 +165,8 @@ impl Budget {
     }
 
     pub(super) fn ramp_from(&self, now: Mono) -> Option<Ramp> {
-        let logs = || {
-            self.config
-                .rules()
-                .iter()
-                .filter(|rule| rule.algorithm().is_window())
-        };
+        let rules = self.rules_now();
+        let logs = || rules.iter().filter(|rule| rule.algorithm().is_window());
         let spacing_ms = logs()
             .map(|rule| rule.window_ms().div_ceil(u64::from(rule.limit())))
             .max()?;

@@ -3,6 +3,7 @@
 use super::Budget;
 use super::adapt::{TENTH, WHOLE};
 use super::pause::Pause;
+use crate::config::MAX_RULES;
 use crate::job::BudgetRecord;
 use crate::time::{Now, Wall};
 
@@ -13,6 +14,10 @@ impl Budget {
         self.refusing_since = record.refusing_since;
         self.holds = record.holds.iter().copied().collect();
         self.factor_permille = record.factor_permille.unwrap_or(WHOLE).clamp(TENTH, WHOLE);
+        let ceiling = record.ceiling_permille.unwrap_or(WHOLE);
+        self.ceiling_permille = ceiling.clamp(TENTH, WHOLE);
+        self.learned = record.learned.iter().copied().take(MAX_RULES).collect();
+        self.learned_in_flight = record.learned_in_flight.filter(|places| *places > 0);
         let _ = self.apply_rules(now.mono);
         if let Some(until) = record.used_up_until {
             self.sync.restore(until, now);
@@ -53,6 +58,9 @@ impl Budget {
             refusing_since: self.refusing_since,
             holds: self.holds.iter().copied().collect(),
             factor_permille: (self.factor_permille < WHOLE).then_some(self.factor_permille),
+            learned: self.learned.clone(),
+            learned_in_flight: self.learned_in_flight,
+            ceiling_permille: (self.ceiling_permille < WHOLE).then_some(self.ceiling_permille),
             used_up_until: self.sync.closed_until(now),
         }
     }

@@ -54,6 +54,11 @@ impl Core {
                 return Err(Refusal::UnknownBudget(card.budget.clone()));
             };
             let largest = budget.config().largest_cost();
+            let parents = self.parents(&card.budget);
+            let parents = parents.iter().filter_map(|id| self.budgets.get(id));
+            let largest = parents.fold(largest, |least, parent| {
+                least.min(parent.config().largest_cost())
+            });
             if card.cost > largest {
                 return Err(Refusal::NeverFits {
                     index,
@@ -87,7 +92,11 @@ impl Core {
     }
 
     /// Makes a job known to every index; its slot comes with `replace`.
-    pub(super) fn insert(&mut self, seq: Seq, card: Card, record: Record, now: Now) {
+    pub(super) fn insert(&mut self, seq: Seq, mut card: Card, record: Record, now: Now) {
+        let home = card.budget.clone();
+        if let Some(moved) = &record.moved_to {
+            card.budget = moved.clone();
+        }
         let state = record.state;
         self.ids.insert(card.id.clone(), seq);
         let batch = self.batches.entry(seq.batch()).or_default();
@@ -98,6 +107,8 @@ impl Core {
             is_settling: false,
             claimed_at: now.mono,
             dispatched_at: now.mono,
+            parents: Vec::new(),
+            home,
             slot: Slot::None,
             is_stored: false,
             card,

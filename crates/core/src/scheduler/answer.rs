@@ -7,6 +7,7 @@
 //! server did not read the request, so the job goes back to the front of its lane with its attempts unchanged.
 
 use super::Core;
+use super::learn::asked_ms;
 use crate::ids::Seq;
 use crate::io::{Answer, Event, Network, NoAnswer, Verdict};
 use crate::job::{HoldCause, Outcome, Reason, State};
@@ -16,7 +17,7 @@ use crate::time::{Mono, Now};
 /// The most attempts that count before a job fails.
 const MAX_ATTEMPTS: u32 = 5;
 /// The bound of the first wait.
-const BASE_BACKOFF_MS: u64 = 500;
+pub(super) const BASE_BACKOFF_MS: u64 = 500;
 /// The bound of every wait.
 const MAX_BACKOFF_MS: u64 = 30_000;
 
@@ -54,6 +55,12 @@ impl Core {
                 self.draft.touched.budgets.insert(budget_id);
             }
         }
+        let parents = self.take_parents(seq);
+        let is_heard = answer.verdict != Verdict::Refused && answer.verdict != Verdict::Unavailable;
+        self.each_of(&parents, |parent| {
+            parent.answered((seq, attempt), took_ms, ended_at);
+            is_heard && parent.succeeded(now.mono)
+        });
         self.network(Network::Online);
         match answer.verdict {
             Verdict::Success => {
@@ -94,6 +101,18 @@ impl Core {
             return;
         };
         let ticket = (seq, attempt);
+        let parents = std::mem::take(&mut job.parents);
+        let cost = job.card.cost;
+        self.each_of(&parents, |parent| {
+            match cause {
+                NoAnswer::NeverLeft => parent.never_left(ticket, cost, now.mono),
+                NoAnswer::Network | NoAnswer::TimedOut => parent.unanswered(ticket, now.mono),
+            }
+            false
+        });
+        let Some(job) = self.jobs.get_mut(&seq) else {
+            return;
+        };
         let budget = self.budgets.get_mut(&job.card.budget);
         match cause {
             NoAnswer::NeverLeft => {
@@ -135,6 +154,10 @@ impl Core {
                     self.put_back(seq, &answer, now);
                     return;
                 }
+                if self.is_unstated_limit(seq, now) {
+                    self.put_back_lost(seq, now);
+                    return;
+                }
                 self.try_later(seq, None, None, None, now);
             }
         }
@@ -160,11 +183,12 @@ impl Core {
 
     /// The server refused the request unread: the budget pauses, the job goes to the front of its lane.
     fn put_back(&mut self, seq: Seq, answer: &Answer, now: Now) {
-        let Some(job) = self.jobs.get_mut(&seq) else {
+        let Some(home) = self.jobs.get(&seq).map(|job| job.card.budget.clone()) else {
             return;
         };
-        let budget_id = job.card.budget.clone();
-        let Some(budget) = self.budgets.get_mut(&budget_id) else {
+        let budget_id = self.refused_budget(seq, home, &answer.signals, now);
+        let (Some(job), Some(budget)) = (self.jobs.get_mut(&seq), self.budgets.get_mut(&budget_id))
+        else {
             return;
         };
         let believed_free = budget.believed_free(now.mono);
@@ -173,7 +197,7 @@ impl Core {
         }
         let refusal = budget.refused(
             job.claimed_at,
-            answer.signals.retry_after_ms,
+            asked_ms(&answer.signals),
             now,
             &mut self.rng,
         );
@@ -212,7 +236,7 @@ impl Core {
     }
 
     /// The server may have acted on the attempt.
-    fn note_seen(&mut self, seq: Seq) {
+    pub(super) fn note_seen(&mut self, seq: Seq) {
         if let Some(job) = self.jobs.get_mut(&seq) {
             job.record.key_seen = true;
         }

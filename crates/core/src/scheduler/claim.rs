@@ -1,6 +1,6 @@
 //! Starts jobs: chooses the next of each budget, takes its cost, and records the attempt.
 
-use super::{After, Budget, Core};
+use super::{After, Core};
 use crate::ids::{BudgetId, Seq};
 use crate::io::{Cause, Effect};
 use crate::job::{Card, Reason, Record, Repeat, Spent, State};
@@ -27,64 +27,81 @@ impl Core {
             .map(|(id, _)| id.clone())
             .collect();
         for id in budgets {
-            self.pump_budget(&id, now);
+            if self.parents(&id).is_empty() {
+                while self.pump_one(&id, now) {}
+            }
+        }
+        self.pump_families(now);
+    }
+
+    /// Starts what may start under parents, one job each in turn.
+    fn pump_families(&mut self, now: Now) {
+        let mut families = self.in_turn();
+        families.retain(|id| !self.parents(id).is_empty());
+        while !families.is_empty() {
+            families.retain(|id| self.pump_one(id, now));
         }
     }
 
-    fn pump_budget(&mut self, id: &BudgetId, now: Now) {
-        loop {
-            let is_held = !self.holds.is_empty();
-            let is_full = self.claiming >= MAX_CLAIMING;
-            let horizon = self.claim_horizon(now);
-            let Some(budget) = self.budgets.get_mut(id) else {
-                return;
-            };
-            budget.blocked = None;
-            if is_full {
-                return;
-            }
-            let Some((lane, seq)) = budget.lanes.next() else {
-                return;
-            };
-            let Some(cost) = self.jobs.get(&seq).map(|job| job.card.cost) else {
-                return;
-            };
-            if is_held {
-                budget.blocked = Some(crate::budget::Blocked {
-                    cause: Cause::Held,
-                    until: None,
-                    rule: None,
-                });
-                return;
-            }
-            if self.has_outlived_its_key(seq, now) {
-                self.fail(seq, Reason::OutcomeUnknown, None, None, now);
-                continue;
-            }
-            let Some(budget) = self.budgets.get_mut(id) else {
-                return;
-            };
-            let start = match budget.check(cost, now.mono, horizon) {
-                Ok(start) => start,
-                Err(blocked) => {
-                    budget.blocked = Some(blocked);
-                    return;
-                }
-            };
-            let start = Now {
-                mono: start,
-                wall: now.wall_of(start),
-            };
-            self.take_out(seq);
-            self.claim(seq, cost, start, now);
-            if let Some(budget) = self.budgets.get_mut(id) {
-                budget.lanes.started(lane);
-            }
+    /// Starts the next job of a budget. Returns whether there may be another.
+    fn pump_one(&mut self, id: &BudgetId, now: Now) -> bool {
+        let is_held = !self.holds.is_empty();
+        let is_full = self.claiming >= MAX_CLAIMING;
+        let horizon = self.claim_horizon(now);
+        let Some(budget) = self.budgets.get_mut(id) else {
+            return false;
+        };
+        budget.blocked = None;
+        if is_full {
+            return false;
         }
+        let Some((lane, seq)) = budget.lanes.next() else {
+            return false;
+        };
+        let Some(cost) = self.jobs.get(&seq).map(|job| job.card.cost) else {
+            return false;
+        };
+        if is_held {
+            budget.blocked = Some(crate::budget::Blocked {
+                cause: Cause::Held,
+                until: None,
+                rule: None,
+                depth: 0,
+            });
+            return false;
+        }
+        if self.has_outlived_its_key(seq, now) {
+            self.fail(seq, Reason::OutcomeUnknown, None, None, now);
+            return true;
+        }
+        let parents = self.parents(id);
+        let checked = self.check_family(id, &parents, cost, now.mono, horizon);
+        let start = match checked {
+            Ok(start) => start,
+            Err(blocked) => {
+                if let Some(budget) = self.budgets.get_mut(id) {
+                    budget.blocked = Some(blocked);
+                }
+                return false;
+            }
+        };
+        let start = Now {
+            mono: start,
+            wall: now.wall_of(start),
+        };
+        self.take_out(seq);
+        self.claim(seq, cost, parents, start, now);
+        self.turns = self.turns.saturating_add(1);
+        if let Some(budget) = self.budgets.get_mut(id) {
+            budget.lanes.started(lane);
+            budget.last_turn = self.turns;
+        }
+        true
     }
 
     /// Records the attempt of a job that starts at `start`, which is now or within the time that a commit takes.
-    fn claim(&mut self, seq: Seq, cost: u32, start: Now, now: Now) {
+    fn claim(&mut self, seq: Seq, cost: u32, parents: Vec<BudgetId>, start: Now, now: Now) {
+        let longest = self.longest_window_ms(seq);
         self.set_state(seq, State::Sending);
         self.set_expiry(seq, None);
         let Some(job) = self.jobs.get_mut(&seq) else {
@@ -93,7 +110,7 @@ impl Core {
         let Some(budget) = self.budgets.get_mut(&job.card.budget) else {
             return;
         };
-        let window_ms = budget.config().longest_window_ms();
+        let window_ms = longest;
         let record = &mut job.record;
         record.attempt = record.attempt.saturating_add(1);
         remember_current(&job.card, record, window_ms, now.wall);
@@ -107,6 +124,11 @@ impl Core {
         job.claimed_at = start.mono;
         let attempt = record.attempt;
         budget.take((seq, attempt), cost, start);
+        job.parents.clone_from(&parents);
+        self.each_of(&parents, |parent| {
+            parent.take((seq, attempt), cost, start);
+            false
+        });
         self.draft.touched.records.insert(seq);
         self.claiming = self.claiming.saturating_add(1);
         let start = start.mono;
@@ -143,9 +165,7 @@ impl Core {
     /// A pause or hold may have come between the claim and its start.
     fn dispatch_or_put_back(&mut self, seq: Seq, attempt: u32, now: Now) {
         let budget = self.jobs.get(&seq).map(|job| &job.card.budget);
-        let is_closed = budget
-            .and_then(|id| self.budgets.get(id))
-            .is_some_and(Budget::is_closed);
+        let is_closed = budget.is_some_and(|id| self.is_family_closed(id));
         if is_closed || !self.holds.is_empty() {
             self.put_claim_back(seq, attempt, now);
         } else {
@@ -174,11 +194,15 @@ impl Core {
             return;
         };
         job.dispatched_at = now.mono;
+        let declared = self
+            .budgets
+            .get(&job.card.budget)
+            .map(|budget| budget.config().declared().clone());
         let effect = Effect::Dispatch {
             seq,
             id: job.card.id.clone(),
             attempt,
-            budget: job.card.budget.clone(),
+            budget: declared.unwrap_or_else(|| job.home.clone()),
             idempotency_key: key_to_send(&job.card, &job.record),
             is_repeat: job.record.key_seen,
             timeout_ms: job.card.timeout_ms,
@@ -201,6 +225,14 @@ impl Core {
         if let Some(budget) = self.budgets.get_mut(&budget) {
             budget.never_left(ticket, cost, now.mono);
         }
+        let parents = self.take_parents(seq);
+        self.each_of(&parents, |parent| {
+            parent.never_left(ticket, cost, now.mono);
+            false
+        });
+        let Some(job) = self.jobs.get(&seq) else {
+            return;
+        };
         let expires_at = job.card.expires_at.filter(|_| job.record.attempt == 0);
         self.set_state(seq, State::Queued);
         self.set_expiry(seq, expires_at.map(|due| now.mono_of(due)));

@@ -1,7 +1,6 @@
 //! Keeps every job in exactly one place: a lane, a delay, behind its key, on its way, or settled.
 
 use super::{After, Core, Slot};
-use crate::config::MAX_WINDOW_MS;
 use crate::count::Count;
 use crate::ids::{OrderKey, Seq};
 use crate::io::Event;
@@ -340,10 +339,7 @@ impl Core {
         let Some(job) = self.jobs.get(&seq) else {
             return settled_at;
         };
-        let window_ms = self
-            .budgets
-            .get(&job.card.budget)
-            .map_or(MAX_WINDOW_MS, |budget| budget.config().longest_window_ms());
+        let window_ms = self.longest_window_ms(seq);
         settled_at.plus(keep_ms.max(window_ms.saturating_add(u64::from(job.card.timeout_ms))))
     }
 

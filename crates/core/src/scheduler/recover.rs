@@ -88,7 +88,9 @@ impl Core {
                 jobs.push(*seq);
             }
         }
-        self.budgets.insert(id, budget);
+        self.budgets.insert(id.clone(), budget);
+        self.tell_parents_of(&id, now);
+        self.declare_moved(&id, now);
         self.droppable.clear();
         self.note_droppable();
         for seq in &jobs {
@@ -101,10 +103,27 @@ impl Core {
         }
     }
 
-    /// What the attempts of a budget's jobs took, in the order of their starts.
+    /// Gives the budgets above a new one what it has spent already.
+    fn tell_parents_of(&mut self, id: &BudgetId, now: Now) {
+        let parents = self.parents(id);
+        if parents.is_empty() {
+            return;
+        }
+        for spend in self.spends(id, now) {
+            self.each_of(&parents, |parent| {
+                parent.restore_spent(spend.cost, spend.start, spend.end, now);
+                parent.restore_in_flight(spend.end, now);
+                false
+            });
+        }
+    }
+
+    /// What the attempts of a budget's jobs, and of all under it, took, in the order of their starts.
     pub(super) fn spends(&self, id: &BudgetId, now: Now) -> Vec<Spend> {
         let mut spends = Vec::new();
-        for (seq, job) in self.jobs.iter().filter(|(_, job)| job.card.budget == *id) {
+        let members = self.members(id);
+        let of_family = |job: &super::Job| members.contains(&job.card.budget);
+        for (seq, job) in self.jobs.iter().filter(|(_, job)| of_family(job)) {
             let (record, timeout_ms) = (&job.record, job.card.timeout_ms);
             let live = (record.state == State::Sending).then_some((*seq, record.attempt));
             let current = record.current.iter().map(|spent| (spent, live));

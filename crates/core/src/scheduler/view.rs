@@ -61,6 +61,10 @@ pub struct BudgetSnapshot {
     pub cause: Option<Cause>,
     /// The rule that defers it, as units and milliseconds.
     pub rule: Option<(u32, u64)>,
+    /// The budget whose rule or pause that is, where it is one above it.
+    pub by: Option<BudgetId>,
+    /// Thousandths of its rules that are used.
+    pub used_permille: u32,
     /// Milliseconds until all its jobs are sent.
     pub eta_ms: Option<u64>,
 }
@@ -209,8 +213,15 @@ impl Core {
         if is_held {
             return (Cause::Held, None);
         }
-        if let Some(pause) = budget.and_then(crate::budget::Budget::pause) {
-            return (Cause::Paused, Some(pause.until));
+        let parents = self.parents(&job.card.budget);
+        let parents = || parents.iter().filter_map(|id| self.budgets.get(id));
+        if parents().any(|parent| !parent.holds().is_empty()) {
+            return (Cause::Held, None);
+        }
+        let pauses = budget.into_iter().chain(parents());
+        let pauses = pauses.filter_map(crate::budget::Budget::pause);
+        if let Some(until) = pauses.map(|pause| pause.until).max() {
+            return (Cause::Paused, Some(until));
         }
         match job.slot {
             Slot::None | Slot::Undeclared => (Cause::Held, None),
@@ -231,7 +242,7 @@ impl Core {
 
     fn snapshot_budgets(&mut self, snapshot: &mut Snapshot, now: Now) -> Option<u64> {
         let is_held = !self.holds.is_empty();
-        let mut eta_ms = Some(0_u64);
+        let by = self.deferring();
         for (id, budget) in &mut self.budgets {
             let work = budget.work_up_to(Lane::Background);
             let own = if is_held && budget.waiting() > 0 {
@@ -240,7 +251,6 @@ impl Core {
                 budget.eta_ms(work, now.mono)
             };
             if budget.waiting() > 0 {
-                eta_ms = eta_ms.zip(own).map(|(all, own)| all.max(own));
                 snapshot.eta_is_estimate |= budget.is_guess();
             }
             let pause = budget.pause();
@@ -260,10 +270,20 @@ impl Core {
                     rule: blocked
                         .and_then(|blocked| blocked.rule)
                         .map(|rule| (rule.limit(), rule.window_ms())),
+                    by: by.get(id).cloned(),
+                    used_permille: budget.used_permille(),
                     eta_ms: if budget.waiting() > 0 { own } else { Some(0) },
                 },
             );
         }
+        self.show_parents(snapshot, now);
+        let waiting = snapshot
+            .budgets
+            .values()
+            .filter(|budget| budget.waiting > 0);
+        let eta_ms = waiting
+            .map(|budget| budget.eta_ms)
+            .try_fold(0_u64, |all, own| Some(all.max(own?)));
         eta_ms.filter(|_| self.undeclared.is_empty())
     }
 

@@ -678,6 +678,7 @@ pub trait CardExt {
     fn group(self, group: &str) -> Card;
     fn lane(self, lane: Lane) -> Card;
     fn cost(self, cost: u32) -> Card;
+    fn budget(self, budget: &str) -> Card;
     fn create(self) -> Card;
     fn keyless(self) -> Card;
 }
@@ -700,6 +701,11 @@ impl CardExt for Card {
 
     fn cost(mut self, cost: u32) -> Card {
         self.cost = cost;
+        self
+    }
+
+    fn budget(mut self, budget: &str) -> Card {
+        self.budget = BudgetId::parse(budget).expect("budget");
         self
     }
 

@@ -217,3 +217,45 @@ fn a_wait_is_the_servers_whatever_our_clock_says() {
     let wait = wait_under_a_fast_clock(&[until]);
     assert!((1_000..=2_001).contains(&wait), "{wait}");
 }
+
+#[test]
+fn a_parent_that_nobody_declared_is_refused_by_its_field() {
+    let mut world = World::with_tabs();
+    let child = |parent: &str| json!({ "id": "child", "parent": parent });
+    let budgets = json!([{ "id": "other" }, child("nowhere")]);
+
+    let re = world.tell(1, json!({ "type": "configure", "budgets": budgets }));
+
+    let reply = world.reply(re);
+    assert_eq!(reply["code"], "bad-job");
+    assert_eq!(reply["field"], "budgets[1].parent");
+}
+
+#[test]
+fn no_budget_is_its_own_ancestor() {
+    let mut world = World::with_tabs();
+    let budgets = json!([{ "id": "a", "parent": "b" }, { "id": "b", "parent": "a" }]);
+
+    let re = world.tell(1, json!({ "type": "configure", "budgets": budgets }));
+
+    assert_eq!(world.reply(re)["field"], "budgets[0].parent");
+}
+
+#[test]
+fn a_parent_counts_what_all_under_it_send() {
+    let mut world = World::with_tabs();
+    let budgets = json!([
+        { "id": "all", "limits": ["3/1s"] },
+        { "id": "a", "parent": "all", "match": ["https://a.test/*"] },
+        { "id": "b", "parent": "all", "match": ["https://b.test/*"] },
+    ]);
+    world.tell(1, json!({ "type": "configure", "budgets": budgets }));
+
+    for n in 0..4 {
+        let host = ["a", "b"][n % 2];
+        let url = format!("https://{host}.test/{n}");
+        enqueue(&mut world, &format!("j{n}"), json!({ "url": url }));
+    }
+
+    assert_eq!(world.sent.len(), 3);
+}

@@ -3,7 +3,8 @@
 use paceline_core::change::Change;
 use paceline_core::ids::{BatchNo, BudgetId, Epoch, GroupId, JobId, OrderKey};
 use paceline_core::job::{
-    BudgetRecord, Card, GroupRecord, HoldCause, Lane, Outcome, Reason, Record, Repeat, Spent, State,
+    BudgetRecord, Card, GroupRecord, HoldCause, Lane, LearnedLimit, Outcome, Reason, Record,
+    Repeat, Spent, State,
 };
 use paceline_core::time::Wall;
 
@@ -88,6 +89,7 @@ pub fn full_record() -> Record {
         not_before: Some(Wall::from_millis(1_700_000_009_000)),
         refused: true,
         lane: Some(Lane::Background),
+        moved_to: BudgetId::parse("github:search").ok(),
         outcome: Some(Outcome {
             reason: Some(Reason::RetriesExhausted),
             status: Some(503),
@@ -134,6 +136,12 @@ pub fn full_budget() -> BudgetRecord {
         refusing_since: Some(Wall::from_millis(1_700_000_000_000)),
         holds: vec![HoldCause::User, HoldCause::Refusing, HoldCause::Storage],
         factor_permille: Some(250),
+        learned: vec![LearnedLimit {
+            limit: 90,
+            window_ms: 60_000,
+        }],
+        learned_in_flight: Some(3),
+        ceiling_permille: Some(900),
         used_up_until: Some(Wall::from_millis(1_700_003_600_000)),
     }
 }
