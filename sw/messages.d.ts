@@ -161,6 +161,8 @@ export type BudgetMessage = {
   maxInFlight?: number | null,
   /** The share of each limit that is used, above 0 and up to 1. */
   share?: number | null,
+  /** What requests cost by method and path, where a job names no cost; the first that fits counts. */
+  costs?: Array<CostMessage> | null,
   /** A budget whose rules must admit too. */
   parent?: string | null,
   /** The budgets that its server's scopes stand for. */

@@ -36,6 +36,8 @@ export interface Budget {
   maxInFlight?: number;
   /** The share of each limit that is used, above 0 and up to 1. */
   share?: number;
+  /** What requests cost by method and path (`*` stands for any text), where a job names no cost; the first that fits counts. */
+  costs?: { method?: string; path?: string; cost: number }[];
   /** A budget whose rules must admit too; what its server calls global pauses all under it. */
   parent?: string;
   /** The budgets that its server's scopes stand for; one that is not named here makes a budget of its own. */

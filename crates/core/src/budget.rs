@@ -266,6 +266,14 @@ impl Budget {
         self.in_flight = self.in_flight.saturating_sub(1);
     }
 
+    /// Counts another cost for an attempt than was taken: its answer says what it was.
+    pub(crate) fn correct(&mut self, ticket: Ticket, taken: u32, cost: u32, now: Now) {
+        for limiter in &mut self.limiters {
+            limiter.correct(ticket, taken, cost, now);
+        }
+        self.sync.correct(ticket, cost);
+    }
+
     /// Takes the word of an attempt's answer for one of the server's windows, before the attempt's end is noted.
     /// Returns whether what is stored of the budget changed.
     pub(crate) fn hear(

@@ -159,6 +159,31 @@ impl Limiter {
         }
     }
 
+    /// Counts another cost for an attempt on its way than was taken: the server said what it was.
+    pub fn correct(&mut self, ticket: Ticket, taken: u32, cost: u32, now: Now) {
+        let (more, less) = (cost.saturating_sub(taken), taken.saturating_sub(cost));
+        match self {
+            Self::ArrivalLog(log) => log.correct(ticket, cost),
+            Self::BatchRest(batch) => batch.correct(more, less),
+            Self::SlidingLog(_)
+            | Self::FixedWindow(_)
+            | Self::SlidingCounter(_)
+            | Self::TokenBucket(_)
+            | Self::LeakyQueue(_)
+            | Self::Gcra(_)
+                if more > 0 =>
+            {
+                self.take(ticket, more, now);
+            }
+            Self::SlidingLog(_)
+            | Self::FixedWindow(_)
+            | Self::SlidingCounter(_)
+            | Self::TokenBucket(_)
+            | Self::LeakyQueue(_)
+            | Self::Gcra(_) => self.give_back(ticket, less, now.mono),
+        }
+    }
+
     /// Takes what an attempt of an earlier owner used; `end` is when it ended at the latest.
     pub fn restore(&mut self, cost: u32, start: Wall, end: Wall, now: Now) {
         match self {

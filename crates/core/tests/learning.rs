@@ -486,3 +486,34 @@ fn budgets_of_scopes_are_bounded() {
     assert!(world.core.snapshot(now).budgets.len() <= 66);
     assert_eq!(world.settled.len(), 200);
 }
+
+#[test]
+fn a_cost_in_the_answer_corrects_what_was_taken() {
+    let starts_after = |cost: Option<u32>, algorithm| {
+        let rule = LimitRule::new(10, 10_000, algorithm).expect("rule");
+        let config = BudgetConfig::new(id("api"), vec![rule], None, 1_000, None);
+        let mut world = World::with(config.expect("budget"), 7);
+        world.server.says = Some(Box::new(move |moment| Signals {
+            cost: cost.filter(|_| moment.id == "first0"),
+            ..Signals::default()
+        }));
+        world.enqueue(vec![card("first0").cost(5)]);
+        world.at(100).enqueue(cards("j", 10));
+        world.run_until(600);
+        world.server.arrivals.len() - 1
+    };
+
+    for algorithm in [
+        Algorithm::ArrivalLog,
+        Algorithm::SlidingLog,
+        Algorithm::FixedWindow,
+        Algorithm::SlidingCounter,
+        Algorithm::TokenBucket,
+        Algorithm::Gcra,
+        Algorithm::BatchRest,
+    ] {
+        assert_eq!(starts_after(None, algorithm), 5, "{algorithm:?}");
+        assert_eq!(starts_after(Some(8), algorithm), 2, "{algorithm:?}");
+        assert_eq!(starts_after(Some(2), algorithm), 8, "{algorithm:?}");
+    }
+}

@@ -6,6 +6,7 @@ use paceline_core::config::{BudgetConfig, MAX_PARENTS};
 use paceline_core::ids::BudgetId;
 use paceline_protocol::WireError;
 use paceline_protocol::budget::{Budget, matches};
+use paceline_protocol::cost::cost_of;
 use paceline_protocol::error::Code;
 
 /// The most budgets that are made for origins nobody declared.
@@ -92,6 +93,13 @@ impl Budgets {
         let is_own = id.is_implicit() && !self.declared.contains_key(id);
         let is_new = is_own && self.implicit.insert(id.clone(), ()).is_none();
         is_new.then(|| BudgetConfig::implicit(id.clone()))
+    }
+
+    /// Returns what a request costs by its budget's list, 1 where that does not name it.
+    pub(crate) fn cost_of(&self, id: &BudgetId, method: &str, url: &str) -> u32 {
+        let budget = self.declared.get(id);
+        let cost = budget.and_then(|budget| cost_of(&budget.costs, method, url));
+        cost.unwrap_or(1)
     }
 
     /// Returns the header that carries a budget's idempotency keys.

@@ -234,7 +234,7 @@ impl<B: Clone + Default> Host<B> {
             now: now.wall,
             size,
         };
-        parse_job(
+        let mut card = parse_job(
             job,
             path,
             &defaults,
@@ -243,7 +243,13 @@ impl<B: Clone + Default> Host<B> {
                 let known = || self.core.budget_of(job.id.as_deref()?);
                 self.budgets.resolve(asked, url).or_else(known)
             },
-        )
+        )?;
+        if job.cost.is_none() {
+            let method = job.method.as_deref().unwrap_or("GET");
+            let url = job.url.as_deref().unwrap_or_default();
+            card.cost = self.budgets.cost_of(&card.budget, method, url);
+        }
+        Ok(card)
     }
 
     fn fresh_name(&mut self, what: &str) -> String {

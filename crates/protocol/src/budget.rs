@@ -8,6 +8,7 @@ use paceline_core::config::{
 use paceline_core::ids::BudgetId;
 use serde::Deserialize;
 
+use crate::cost::{Cost, CostMessage, parse_costs};
 use crate::error::{Code, WireError};
 
 /// The most budgets of one queue.
@@ -38,6 +39,9 @@ pub struct BudgetMessage {
     /// The share of each limit that is used, above 0 and up to 1.
     #[serde(default)]
     pub share: Option<f64>,
+    /// What requests cost by method and path, where a job names no cost; the first that fits counts.
+    #[serde(default)]
+    pub costs: Option<Vec<CostMessage>>,
     /// A budget whose rules must admit too.
     #[serde(default)]
     pub parent: Option<String>,
@@ -109,6 +113,8 @@ pub struct Budget {
     pub matches: Vec<String>,
     /// The header for idempotency keys.
     pub key_header: Option<String>,
+    /// What requests cost.
+    pub costs: Vec<Cost>,
 }
 
 const IN_FLIGHT: &str = "a whole number from 1 to 1000";
@@ -235,6 +241,7 @@ fn parse_budget(message: &BudgetMessage, path: &str) -> Result<Budget, WireError
         config,
         matches: message.matches.clone(),
         key_header,
+        costs: parse_costs(message.costs.as_deref().unwrap_or_default(), path)?,
     })
 }
 

@@ -33,7 +33,7 @@ pub const SECRET_HEADERS: [&str; 4] = [
 ];
 
 /// The methods that a job may have.
-const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
+pub(crate) const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
 /// A job of `enqueue` or `enqueue-many`. Its `body` and `meta` are opaque and not read here.
 #[derive(Clone, Debug, Default, Deserialize)]

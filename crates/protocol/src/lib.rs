@@ -6,6 +6,7 @@
 //! expected.
 
 pub mod budget;
+pub mod cost;
 pub mod error;
 pub mod job;
 pub mod plan;

@@ -79,6 +79,15 @@ impl Sync {
         self.last_start = start;
     }
 
+    /// Counts another cost for an attempt on its way.
+    pub(super) fn correct(&mut self, ticket: Ticket, cost: u32) {
+        if let Some(flight) = self.flights.get_mut(&ticket) {
+            let others = self.in_flight.saturating_sub(u64::from(flight.cost));
+            flight.cost = cost;
+            self.in_flight = others.saturating_add(u64::from(cost));
+        }
+    }
+
     /// Counts an attempt that ended; of what its answer did not speak, it is taken off.
     pub(super) fn end(&mut self, ticket: Ticket) {
         let Some(flight) = self.never_left(ticket) else {

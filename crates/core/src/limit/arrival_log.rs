@@ -73,6 +73,16 @@ impl ArrivalLog {
         self.closing.add(u64::from(cost), free_at, window_ms);
     }
 
+    /// Gives a slot that is open another size.
+    pub fn correct(&mut self, ticket: Ticket, cost: u32) {
+        let Some(taken) = self.open.get_mut(&ticket) else {
+            return;
+        };
+        let others = self.open_units.saturating_sub(u64::from(*taken));
+        *taken = cost;
+        self.open_units = others.saturating_add(u64::from(cost));
+    }
+
     /// Forgets a slot at once.
     pub fn give_back(&mut self, ticket: Ticket) {
         if let Some(cost) = self.open.remove(&ticket) {

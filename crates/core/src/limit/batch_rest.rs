@@ -60,6 +60,14 @@ impl BatchRest {
         }
     }
 
+    /// Counts more or less of the batch as used.
+    pub const fn correct(&mut self, more: u32, less: u32) {
+        self.used = self
+            .used
+            .saturating_add(more as u64)
+            .saturating_sub(less as u64);
+    }
+
     /// Gives back what an attempt took.
     pub fn give_back(&mut self, ticket: Ticket, cost: u32) {
         if self.open.remove(&ticket) {

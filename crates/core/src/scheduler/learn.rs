@@ -28,6 +28,9 @@ impl Core {
         let Some(home) = self.jobs.get(&ticket.0).map(|job| job.card.budget.clone()) else {
             return;
         };
+        if let Some(cost) = signals.cost {
+            self.correct(ticket, cost.max(1), now);
+        }
         for signal in &signals.budgets {
             let id = self.spoken_of(&home, signal.scope.as_deref(), now);
             self.hear(&id, ticket, signal, came_at, now);
@@ -37,6 +40,20 @@ impl Core {
         {
             self.draft.touched.budgets.insert(home);
         }
+    }
+
+    /// Counts what an attempt has really cost, in its budget and all above it.
+    fn correct(&mut self, ticket: Ticket, cost: u32, now: Now) {
+        let Some(job) = self.jobs.get(&ticket.0) else {
+            return;
+        };
+        let taken = job.card.cost;
+        let mut family = job.parents.clone();
+        family.push(job.card.budget.clone());
+        self.each_of(&family, |budget| {
+            budget.correct(ticket, taken, cost, now);
+            false
+        });
     }
 
     fn hear(

@@ -259,3 +259,19 @@ fn a_parent_counts_what_all_under_it_send() {
 
     assert_eq!(world.sent.len(), 3);
 }
+
+#[test]
+fn a_budget_weighs_requests_that_name_no_cost() {
+    let mut world = World::with_tabs();
+    let costs = json!([{ "method": "POST", "path": "/heavy/*", "cost": 4 }]);
+    let budget =
+        json!({ "id": "w", "limits": ["5/10s"], "match": ["https://w.test/*"], "costs": costs });
+    world.tell(1, json!({ "type": "configure", "budgets": [budget] }));
+    let job = |path: &str| json!({ "url": format!("https://w.test/{path}"), "method": "POST" });
+
+    enqueue(&mut world, "a", job("heavy/1"));
+    enqueue(&mut world, "b", job("light"));
+    enqueue(&mut world, "c", job("light"));
+
+    assert_eq!(world.names_sent(), ["1", "light"]);
+}
