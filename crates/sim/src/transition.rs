@@ -136,9 +136,11 @@ pub(crate) enum Transition {
         tab: usize,
         terms: Terms,
     },
-    /// A release goes out: its host takes over, and pages that are loaded from now on are of it.
+    /// A release goes out: its host takes over, and pages that are loaded from now on are of it. The older host is
+    /// asked to finish what has left, or knows nothing of it.
     Release {
         terms: Terms,
+        is_asked: bool,
     },
     Close {
         tab: usize,
@@ -283,6 +285,7 @@ fn transition(profile: Profile, settings: &Settings, draw: &mut Draw) -> Transit
         Group::Disk => disk(draw),
         Group::Release => Transition::Release {
             terms: draw.pick(&Terms::ALL),
+            is_asked: draw.chance(600),
         },
         Group::Limits => Transition::SetLimits {
             tab: draw.index(settings.tabs),

@@ -40,7 +40,7 @@ impl World {
                 }
             }
             Transition::TakeOver => self.plan_start(0),
-            Transition::Release { terms } => self.release(terms),
+            Transition::Release { terms, is_asked } => self.release(terms, is_asked),
             Transition::Freeze { ms } => {
                 if let Some(life) = self.owner {
                     self.freeze(life, ms);
@@ -197,10 +197,14 @@ impl World {
     }
 
     /// A release goes out; pages that are open stay as they are.
-    fn release(&mut self, terms: Terms) {
+    fn release(&mut self, terms: Terms, is_asked: bool) {
         self.terms = terms;
         self.releases += 1;
-        self.plan_start(0);
+        match self.owner.filter(|_| is_asked) {
+            // The next one starts when this one has retired.
+            Some(life) => self.feed(life, HostInput::Retire),
+            None => self.plan_start(0),
+        }
     }
 
     /// Sends a request of a tab that makes no job.
