@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package, PackageId};
 
 /// What each crate may know of ours, tests included.
-const MAY_KNOW: [(&str, &[&str]); 12] = [
+const MAY_KNOW: [(&str, &[&str]); 13] = [
     ("paceline-core", &[]),
     ("paceline-signals", &["core"]),
     ("paceline-protocol", &["core"]),
@@ -22,6 +22,8 @@ const MAY_KNOW: [(&str, &[&str]); 12] = [
     ),
     // What is simulated; the judge counts for itself.
     ("paceline-sim", &["core", "protocol", "store", "host"]),
+    // The simulator, compiled for where the worker runs.
+    ("paceline-sim-wasm", &["sim"]),
     ("paceline-strict", &[]),
     ("paceline-wasm-build", &[]),
     ("xtask", &["wasm-build"]),

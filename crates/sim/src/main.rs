@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use paceline_sim::{Profile, run, run_with_trace, shrink};
 
-const USAGE: &str = "expected --seeds N [--from N] | --seed N [--quiet], and --profile calm | storm | suspend | crash | hostile | slow-disk | chaos | upgrade | limits | all";
+const USAGE: &str = "expected --seeds N [--from N] [--hashes] | --seed N [--quiet], and --profile calm | storm | suspend | crash | hostile | slow-disk | chaos | upgrade | limits | all";
 /// Violations after which the rest of the seeds is not looked at.
 const ENOUGH: u64 = 10;
 
@@ -23,6 +23,7 @@ struct Options {
     seed: Option<u64>,
     profiles: Vec<Profile>,
     is_quiet: bool,
+    only_hashes: bool,
 }
 
 /// What was counted.
@@ -38,6 +39,10 @@ fn main() -> ExitCode {
         println!("{USAGE}");
         return ExitCode::from(2);
     };
+    if options.only_hashes {
+        show_hashes(&options);
+        return ExitCode::SUCCESS;
+    }
     let began = Instant::now();
     let counts = match options.seed {
         Some(seed) => show(seed, &options),
@@ -69,6 +74,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Option<Options> {
             "--from" => options.from = arguments.next()?.parse().ok()?,
             "--seed" => options.seed = Some(arguments.next()?.parse().ok()?),
             "--quiet" => options.is_quiet = true,
+            "--hashes" => options.only_hashes = true,
             "--profile" => {
                 let name = arguments.next()?;
                 if name != "all" {
@@ -103,6 +109,15 @@ fn run_all(options: &Options) -> Counts {
         }
     }
     counts
+}
+
+/// Prints the hash of each run, to be compared with what another machine or wasm makes of it.
+fn show_hashes(options: &Options) {
+    for seed in options.from..options.from + options.seeds {
+        for (place, profile) in options.profiles.iter().enumerate() {
+            println!("{place} {seed} {:016x}", run(seed, *profile).hash);
+        }
+    }
 }
 
 /// Shows one seed, and the little that its violation needs.

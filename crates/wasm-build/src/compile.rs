@@ -12,20 +12,20 @@ pub(crate) fn work_dir(root: &Path) -> PathBuf {
     root.join("target").join("wasm")
 }
 
-/// Compiles the worker crate; returns the module as the compiler left it.
+/// Compiles a package of the workspace; returns the module as the compiler left it.
 ///
 /// # Errors
 /// When cargo fails; it has told why on standard error.
-pub(crate) fn compile(root: &Path, toolchain: &Toolchain) -> Result<PathBuf, Error> {
+pub fn compile(root: &Path, toolchain: &Toolchain, package: &str) -> Result<PathBuf, Error> {
     let target_dir = work_dir(root);
     let mut command = toolchain.cargo(root, "build");
     command
-        .args(["--package", "paceline-sw", "--profile", PROFILE])
+        .args(["--package", package, "--profile", PROFILE])
         .arg("--target-dir")
         .arg(&target_dir);
     run(&mut command)?;
     Ok(target_dir
         .join(TARGET)
         .join(PROFILE)
-        .join("paceline_sw.wasm"))
+        .join(format!("{}.wasm", package.replace('-', "_"))))
 }

@@ -17,6 +17,7 @@ mod run;
 mod step;
 mod toolchain;
 
+pub use compile::compile;
 pub use embed::embed;
 pub use error::Error;
 pub use pkg::{Pkg, build};

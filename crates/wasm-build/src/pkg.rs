@@ -60,7 +60,7 @@ pub fn build(root: &Path, toolchain: &Toolchain) -> Result<Pkg, Error> {
         return Ok(pkg);
     }
     let module = step(&format!("wasm by {}", toolchain.name()), || {
-        compile(root, toolchain)
+        compile(root, toolchain, "paceline-sw")
     })?;
     let compiled = fingerprint::of_module(root, &module, &tools)?;
     if stamp.compiled != compiled || !pkg.is_there() {

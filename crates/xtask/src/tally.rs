@@ -44,6 +44,14 @@ impl Tally {
         }
     }
 
+    /// One test that is a step of its own.
+    pub(crate) fn one_pass() -> Self {
+        Self {
+            passed: 1,
+            ..Self::default()
+        }
+    }
+
     /// One failure: of a step that has no tests of its own, or died before it could count them.
     pub(crate) fn one_failure() -> Self {
         Self {

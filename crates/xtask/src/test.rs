@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use paceline_wasm_build::{Error, Toolchain, run as run_command, step};
+use paceline_wasm_build::{Error, Toolchain, capture, compile, run as run_command, step};
 use serde_json::Value;
 
 use crate::browsers::Browsers;
@@ -14,6 +14,9 @@ use crate::{Outcome, cargo, node, setup};
 
 /// Where the browser tests leave their report; tests/e2e.rs hands it to Playwright.
 const REPORT: &str = "target/e2e-report.json";
+
+/// Seeds of each profile whose runs are compared with those in wasm.
+const TRACED_SEEDS: &str = "20";
 
 /// Sets up, runs lints and tests, and prints the sum as the last line.
 pub(crate) fn run(root: &Path, args: &[String]) -> Outcome {
@@ -52,6 +55,7 @@ impl Suite {
         let machine = setup::all(&self.root)?;
         self.native(&machine.toolchain);
         self.types();
+        self.traces(&machine.toolchain);
         self.browsers(&machine.browsers);
         Ok(())
     }
@@ -105,6 +109,20 @@ impl Suite {
             let mut tsc = node::program(&self.root, "tsc");
             self.check(&format!("tsc {project}"), tsc.args(["--project", project]));
         }
+    }
+
+    /// The simulator's runs are the same in wasm as they are natively.
+    fn traces(&mut self, toolchain: &Toolchain) {
+        if !self.filters.is_empty() {
+            return;
+        }
+        let compared = step("traces in wasm", || compare_traces(&self.root, toolchain));
+        let tally = if compared.is_ok() {
+            Tally::one_pass()
+        } else {
+            Tally::default()
+        };
+        self.add("traces in wasm", tally, compared.is_ok());
     }
 
     fn browsers(&mut self, browsers: &Browsers) {
@@ -169,6 +187,27 @@ impl Suite {
             std::process::exit(1)
         }
     }
+}
+
+/// Compares the hashes of all runs of some seeds, one line each, and names the first that differs.
+fn compare_traces(root: &Path, toolchain: &Toolchain) -> Result<(), Box<dyn std::error::Error>> {
+    let module = compile(root, toolchain, "paceline-sim-wasm")?;
+    let mut wasm = Command::new("node");
+    wasm.arg(root.join("crates/sim-wasm/hash.mjs"))
+        .arg(module)
+        .arg(TRACED_SEEDS);
+    let mut native = cargo(root, "run");
+    native.args(["--quiet", "--package", "paceline-sim", "--"]);
+    native.args(["--hashes", "--seeds", TRACED_SEEDS]);
+    let (wasm, native) = (capture(&mut wasm)?, capture(&mut native)?);
+    let mut pairs = wasm.lines().zip(native.lines());
+    if let Some((wasm, native)) = pairs.find(|(wasm, native)| wasm != native) {
+        return Err(format!("wasm runs {wasm:?}, which natively is {native:?}").into());
+    }
+    if wasm.is_empty() || wasm.lines().count() != native.lines().count() {
+        return Err("wasm and native run not as many seeds".into());
+    }
+    Ok(())
 }
 
 /// Runs a command, shows its output line by line and hands each line on; returns whether it succeeded.
