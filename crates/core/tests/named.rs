@@ -2,11 +2,12 @@
 
 mod kit;
 
-use kit::{CardExt, Script, World, budget, card, cards};
+use kit::{CardExt, EPOCH, Script, World, budget, card, cards};
 use paceline_core::config::{Algorithm, BudgetConfig, LimitRule};
 use paceline_core::ids::BudgetId;
-use paceline_core::io::Input;
+use paceline_core::io::{Effect, Input};
 use paceline_core::job::{Card, Lane, State};
+use paceline_core::time::Now;
 
 fn of_budget(mut card: Card, id: &str) -> Card {
     card.budget = BudgetId::parse(id).expect("a name");
@@ -173,4 +174,21 @@ fn a_server_that_says_zero_again_and_again_is_asked_ever_less_often() {
     let waits: Vec<u64> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert!(waits[5] >= 32_000, "{waits:?}");
     assert_eq!(world.settled["a"].0, State::Done);
+}
+
+#[test]
+fn a_claim_that_is_over_half_a_second_late_is_taken_back() {
+    let mut world = World::new(&["2/1s"], None);
+    world.commit_ms = 20;
+    world.enqueue(cards("j", 4));
+    world.run_until(100);
+    world.commit_ms = 1;
+    world.run_until(1_039);
+
+    let late = 1_051 + 600;
+    let thawed = Now::from_millis(late, EPOCH + late);
+    world.core.handle(Input::Wake, thawed).expect("drained");
+    let mut effects = std::iter::from_fn(|| world.core.poll_effect());
+
+    assert!(!effects.any(|effect| matches!(effect, Effect::Dispatch { .. })));
 }
