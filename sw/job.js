@@ -25,7 +25,7 @@ const CHOICES = [
   ["redirect", ["follow", "error"]],
 ];
 const NAMES = ["id", "group", "key", "budget"];
-const FLAGS = ["repeatable", "ephemeral"];
+const FLAGS = ["repeatable", "ephemeral", "merge"];
 /** @type {[string, number, number][]} */
 const NUMBERS = [
   ["maxWaitMs", 1, 3_652 * 86_400_000],
@@ -68,9 +68,9 @@ export function prepare(job, path = "job") {
   const meta = job.meta ?? undefined;
   const metaBytes = meta === undefined ? 0 : encodeJson(meta, `${path}.meta`).length;
   if (metaBytes > MAX_META) throw fieldError(`${path}.meta`, `at most ${MAX_META} characters as JSON`, metaBytes);
-  const { credentials, redirect, ...rest } = card;
+  const { credentials, redirect } = card;
   const size = Math.min(MAX_BODY, bytes + metaBytes + url.length + JSON.stringify(headers).length);
-  return { job: rest, request: { url, method, headers, body, meta, credentials, redirect }, size };
+  return { job: card, request: { url, method, headers, body, meta, credentials, redirect }, size };
 }
 
 /**

@@ -131,6 +131,11 @@ export type JobMessage = {
   budget?: string | null,
   /** `patch`, `replace`, `create`, `delete` or `custom`; by method when absent. */
   kind?: string | null,
+  /** Whether it may go together with another one that waits: edits of one key as one request, identical requests once.
+ * By default true. The worker says false where the body is none that could be merged. */
+  merge?: boolean | null,
+  /** A number up to 2^53-1 that equal bodies share; absent where that is not known. */
+  bodyHash?: number | null,
   /** Units that one attempt uses; 1 by default. */
   cost?: number | null,
   /** The idempotency key, made by the client. */
@@ -147,6 +152,10 @@ export type JobMessage = {
   principal?: string | null,
   /** Whether its request is kept in memory only (GET and HEAD through `fetch`). */
   ephemeral?: boolean | null,
+  /** How its request carries cookies, as in fetch. */
+  credentials?: string | null,
+  /** Whether its request follows redirects, as in fetch. */
+  redirect?: string | null,
 };
 
 /** A budget of `connect` or `configure`. */
@@ -319,6 +328,10 @@ export type JobView = {
   until?: number,
   /** How it failed. */
   failure?: FailureView,
+  /** How many later jobs were merged into it. */
+  coalesced?: number,
+  /** The job that it was merged into, whose state it has. */
+  mergedInto?: string,
   /** When it settled. */
   settledAt?: number,
 };

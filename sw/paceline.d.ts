@@ -135,6 +135,11 @@ export interface Job {
   group?: string;
   budget?: string;
   kind?: "patch" | "replace" | "create" | "delete" | "custom";
+  /**
+   * Whether it may go together with another job that nobody has tried to send: patches of one key (JSON objects) are
+   * merged, of replacements the last is sent, identical requests are sent once. True when absent.
+   */
+  merge?: boolean;
   /** Units that one attempt uses. */
   cost?: number;
   idempotencyKey?: string;
@@ -209,6 +214,10 @@ export interface JobView {
   /** Why it waits. */
   cause?: string;
   until?: number;
+  /** How many later jobs were merged into it. */
+  coalesced?: number;
+  /** The job that it was merged into; it has that job's state and ends with it. */
+  mergedInto?: string;
   failure?: { code: Code; status?: number; text?: string };
   settledAt?: number;
 }

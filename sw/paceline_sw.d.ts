@@ -4,7 +4,7 @@ export interface EngineShell {
   post(tab: number, message: object): void;
   /** Sets the one timer; `undefined` clears it. */
   set_timer(ms: number | undefined): void;
-  send(request: object, options: { timeoutMs: number; headers: [string, string][] }): Promise<object>;
+  send(request: object, options: { timeoutMs: number; headers: [string, string][]; later?: object[] }): Promise<object>;
   /** The engine lost its epoch or its store. */
   stopped(reason: string): void;
 }

@@ -6,6 +6,7 @@ import init, { Engine } from "./paceline_sw.js";
 import { PacelineError, fieldError } from "./errors.js";
 import { prepare, prepareAll } from "./job.js";
 import { Door, askToYield } from "./hub.js";
+import { withLikeness } from "./merge.js";
 import { PROTOCOL, VERSION, uuid } from "./protocol.js";
 
 /** @typedef {import("./wire.js").Post} Post */
@@ -306,13 +307,13 @@ function check(data) {
  */
 function takeApart(message) {
   if (message.type === "enqueue") {
-    const { job, request, size } = prepare(message.job);
-    return { message: { ...message, job }, requests: [request], sizes: [size] };
+    const prepared = prepare(message.job);
+    return { message: { ...message, job: withLikeness(prepared) }, requests: [prepared.request], sizes: [prepared.size] };
   }
   if (message.type !== "enqueue-many") return { message, requests: [], sizes: [] };
   const prepared = prepareAll(message.jobs);
   return {
-    message: { ...message, jobs: prepared.map(({ job }) => job) },
+    message: { ...message, jobs: prepared.map(withLikeness) },
     requests: prepared.map(({ request }) => request),
     sizes: prepared.map(({ size }) => size),
   };

@@ -4,6 +4,7 @@
 /** @typedef {import("./wire.js").Answer} Answer */
 
 import { Arrivals } from "./arrivals.js";
+import { layOver } from "./merge.js";
 
 const MAX_BODY = 8 * 1024 * 1024;
 const TEXT_BYTES = 4 * 1024;
@@ -13,11 +14,18 @@ const NULL_BODY = [101, 103, 204, 205, 304];
 
 /**
  * Sends a request and reads its answer. Never rejects.
- * @param {StoredRequest} request
- * @param {{ timeoutMs: number, headers: [string, string][] }} options headers to add for this attempt
+ * @param {StoredRequest} first
+ * @param {{ timeoutMs: number, headers: [string, string][], later?: StoredRequest[] }} options headers to add for this
+ * attempt, and requests whose bodies are laid over that of the first
  * @returns {Promise<({ kind: "answer", at: number } & Answer) | { kind: "none", cause: "network" | "timed-out" | "never-left", message: string }>}
  */
-export async function send(request, { timeoutMs, headers }) {
+export async function send(first, { timeoutMs, headers, later = [] }) {
+  let request = first;
+  try {
+    if (later.length > 0) request = layOver(first, later);
+  } catch (error) {
+    return { kind: "none", cause: "never-left", message: String(error) };
+  }
   const isRead = request.method === "GET" || request.method === "HEAD";
   const abort = new AbortController();
   const timer = setTimeout(() => abort.abort(), timeoutMs);

@@ -211,27 +211,30 @@ impl Engine {
                 seq,
                 attempt,
                 request,
+                later,
                 headers,
                 timeout_ms,
-            } => {
-                self.send(seq, attempt, &request, headers, timeout_ms);
-            }
+            } => match message::send_options(headers, timeout_ms, later) {
+                Ok(options) => self.send(seq, attempt, &request, &options),
+                Err(error) => {
+                    shell::complain("a request cannot be sent", &error);
+                    let cause = NoAnswer::NeverLeft;
+                    let input = HostInput::NoAnswer {
+                        seq,
+                        attempt,
+                        cause,
+                    };
+                    self.inner.inbox.borrow_mut().push_back(input);
+                }
+            },
             HostOutput::Stop(error) => self.inner.shell.stopped(&error.to_string()),
             HostOutput::Retired => self.inner.shell.stopped("a newer host takes over"),
         }
     }
 
     /// Sends in this very task, so that nothing comes between the claim's `complete` and its request.
-    fn send(
-        &self,
-        seq: Seq,
-        attempt: u32,
-        request: &JsValue,
-        headers: Vec<(String, String)>,
-        timeout_ms: u32,
-    ) {
-        let options = message::send_options(headers, timeout_ms);
-        let answer = self.inner.shell.send(request, &options);
+    fn send(&self, seq: Seq, attempt: u32, request: &JsValue, options: &JsValue) {
+        let answer = self.inner.shell.send(request, options);
         let engine = self.clone();
         spawn_local(async move {
             let input = match JsFuture::from(answer).await {

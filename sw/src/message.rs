@@ -65,7 +65,11 @@ fn own_copy(response: &JsValue) -> Result<JsValue, JsValue> {
 }
 
 /// The options of one send.
-pub(crate) fn send_options(headers: Vec<(String, String)>, timeout_ms: u32) -> JsValue {
+pub(crate) fn send_options(
+    headers: Vec<(String, String)>,
+    timeout_ms: u32,
+    later: Vec<JsValue>,
+) -> Result<JsValue, JsValue> {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Options {
@@ -76,9 +80,12 @@ pub(crate) fn send_options(headers: Vec<(String, String)>, timeout_ms: u32) -> J
         timeout_ms,
         headers,
     };
-    options
-        .serialize(&Serializer::json_compatible())
-        .unwrap_or_default()
+    let options = options.serialize(&Serializer::json_compatible())?;
+    if !later.is_empty() {
+        let later: Array = later.into_iter().collect();
+        Reflect::set(&options, &"later".into(), &later)?;
+    }
+    Ok(options)
 }
 
 #[derive(Deserialize)]

@@ -218,6 +218,8 @@ pub enum Effect {
         outcome: Outcome,
         /// How many attempts were made.
         attempts: u32,
+        /// The job whose answer it was: another one where this one was merged. That one is told last.
+        answered_by: Seq,
     },
     /// A group's last job has settled, and that is stored.
     GroupSettled {
@@ -413,4 +415,8 @@ pub struct View {
     pub until: Option<Wall>,
     /// How it ended.
     pub outcome: Option<Outcome>,
+    /// How many later jobs were merged into it.
+    pub coalesced: u32,
+    /// The job that it was merged into, which tells its state.
+    pub merged_into: Option<JobId>,
 }

@@ -5,7 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{BudgetId, GroupId, JobId, OrderKey};
+use crate::ids::{BudgetId, GroupId, JobId, OrderKey, Seq};
+use crate::kind::{Kind, Likeness};
 use crate::time::Wall;
 
 /// The priority class of a job.
@@ -93,6 +94,12 @@ pub struct Card {
     /// Whether its request is kept in memory only and lost with the tab that asked.
     #[serde(default, skip_serializing_if = "is_false")]
     pub ephemeral: bool,
+    /// What it does to the record that its key stands for.
+    #[serde(default, skip_serializing_if = "Kind::is_custom")]
+    pub kind: Kind,
+    /// By what it is known to be like another job; none when it always goes alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub likeness: Option<Likeness>,
 }
 
 #[allow(
@@ -266,6 +273,9 @@ pub struct Record {
     /// The budget that it waits for since the server refused it under another scope than its own budget's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_to: Option<BudgetId>,
+    /// The earlier job of its key that carries its request, and with which it ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merged_into: Option<Seq>,
     /// How it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
@@ -287,6 +297,7 @@ impl Record {
             refused: false,
             lane: None,
             moved_to: None,
+            merged_into: None,
             outcome: None,
         }
     }

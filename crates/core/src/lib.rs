@@ -18,6 +18,7 @@ pub mod histogram;
 pub mod ids;
 pub mod io;
 pub mod job;
+pub mod kind;
 pub mod lane;
 pub mod latency;
 pub mod limit;

@@ -17,6 +17,7 @@ mod control;
 mod family;
 mod forecast;
 mod learn;
+mod merge;
 mod place;
 mod recover;
 mod view;
@@ -33,6 +34,7 @@ use crate::config::BudgetConfig;
 use crate::ids::{BatchNo, BudgetId, CommitId, GroupId, JobId, OrderKey, Seq};
 use crate::io::{Cause, Effect, Event, Input, Reply};
 use crate::job::{Card, GroupRecord, HoldCause, Lane, Reason, Record, State};
+use crate::kind::Fingerprint;
 use crate::lane::Place;
 use crate::time::{Clock, Mono, Now, Passage, Wall};
 
@@ -93,6 +95,10 @@ struct Job {
     home: BudgetId,
     /// The budgets above its own that its attempt was taken from.
     parents: Vec<BudgetId>,
+    /// Later jobs whose requests it carries, in order.
+    members: Vec<Seq>,
+    /// The bytes of those requests.
+    members_bytes: u64,
 }
 
 impl Job {
@@ -100,8 +106,14 @@ impl Job {
         self.record.lane.unwrap_or(self.card.lane)
     }
 
+    /// Tells whether it waits for a turn of its own.
     const fn is_waiting(&self) -> bool {
-        matches!(self.record.state, State::Queued | State::RetryWait)
+        !self.is_merged() && matches!(self.record.state, State::Queued | State::RetryWait)
+    }
+
+    /// Tells whether another job carries its request.
+    const fn is_merged(&self) -> bool {
+        self.record.merged_into.is_some()
     }
 }
 
@@ -204,6 +216,10 @@ pub struct Core {
     /// Jobs by the state that they ended in, whose outcome is not stored yet.
     settling: [u32; 6],
     undeclared: BTreeSet<Seq>,
+    /// The newest unsettled job without a key, by the address that it speaks to.
+    newest: BTreeMap<Fingerprint, Seq>,
+    /// Unsettled jobs that others carry.
+    merged: u32,
     sending_by_lane: [u32; 3],
     /// Jobs on their way.
     sending: BTreeSet<Seq>,
@@ -249,6 +265,8 @@ impl Core {
             unwanted: BTreeMap::new(),
             settling: [0; 6],
             undeclared: BTreeSet::new(),
+            newest: BTreeMap::new(),
+            merged: 0,
             sending_by_lane: [0; 3],
             sending: BTreeSet::new(),
             holds: BTreeSet::new(),

@@ -135,7 +135,8 @@ impl<B: Clone + Default> Host<B> {
             .iter()
             .flat_map(|commit| commit.bodies.iter().cloned())
             .collect();
-        let claims: Vec<Seq> = changes.iter().filter_map(claimed).collect();
+        let claimed = changes.iter().filter_map(claimed);
+        let claims: Vec<Seq> = claimed.flat_map(|seq| self.core.parts(seq)).collect();
         let read_bodies = self.bodies.claim(&claims);
         let ids = commits.iter().map(|commit| commit.id).collect();
         self.commits.running = Some(Running {

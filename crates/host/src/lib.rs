@@ -123,6 +123,8 @@ pub enum HostOutput<B> {
         attempt: u32,
         /// The stored request.
         request: B,
+        /// Requests whose bodies, JSON objects like its own, are to be laid over its body, in order.
+        later: Vec<B>,
         /// Headers to add.
         headers: Vec<(String, String)>,
         /// The time-out in milliseconds.
@@ -395,12 +397,13 @@ impl<B: Clone + Default> Host<B> {
                 if is_repeat && !headers.is_empty() {
                     self.repeats.insert(seq, Sent::AgainWithKey);
                 }
-                match self.bodies.take_claimed(seq) {
-                    Some(request) => {
+                match self.take_claimed_parts(seq) {
+                    Some((request, later)) => {
                         self.outputs.push_back(HostOutput::Send {
                             seq,
                             attempt,
                             request,
+                            later,
                             headers,
                             timeout_ms,
                         });
@@ -416,9 +419,10 @@ impl<B: Clone + Default> Host<B> {
                 state,
                 outcome,
                 attempts,
+                answered_by,
             } => {
                 let job = wire::settled(&id, group.as_ref(), state, outcome, attempts);
-                self.tell_settled(seq, &id, job);
+                self.tell_settled(seq, answered_by, &id, job);
             }
             Effect::GroupSettled {
                 group,
@@ -436,8 +440,30 @@ impl<B: Clone + Default> Host<B> {
         }
     }
 
-    fn tell_settled(&mut self, seq: Seq, id: &JobId, job: paceline_protocol::reply::SettledJob) {
-        let response = self.responses.remove(&seq);
+    /// Takes the requests that make up the request of a claimed job: the first, and what is laid over it.
+    fn take_claimed_parts(&mut self, seq: Seq) -> Option<(B, Vec<B>)> {
+        let parts = self.core.parts(seq);
+        // All are taken, also when one is missing: none is to stay.
+        let taken: Vec<Option<B>> = parts
+            .into_iter()
+            .map(|part| self.bodies.take_claimed(part))
+            .collect();
+        let mut taken = taken.into_iter().collect::<Option<Vec<B>>>()?.into_iter();
+        Some((taken.next()?, taken.collect()))
+    }
+
+    fn tell_settled(
+        &mut self,
+        seq: Seq,
+        answered_by: Seq,
+        id: &JobId,
+        job: paceline_protocol::reply::SettledJob,
+    ) {
+        // The job that carried others is told last.
+        let response = match answered_by == seq {
+            true => self.responses.remove(&seq),
+            false => self.responses.get(&answered_by).cloned(),
+        };
         // A job that ended without an answer may have been answered before.
         let response = response.filter(|_| job.status.is_some());
         self.bodies.forget(seq);

@@ -150,6 +150,8 @@ pub(crate) fn view(view: View) -> JobView {
         cause: view.cause.map(|cause| cause.as_str()),
         until: view.until.map(Wall::as_millis),
         failure,
+        coalesced: view.coalesced,
+        merged_into: view.merged_into.map(|into| into.as_str().to_owned()),
         settled_at: outcome.map(|outcome| outcome.at.as_millis()),
     }
 }

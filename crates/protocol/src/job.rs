@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use paceline_core::ids::{BudgetId, GroupId, JobId, MAX_NAME_CHARS, OrderKey};
 use paceline_core::job::{Card, Lane, Repeat};
+use paceline_core::kind::{Fingerprint, Kind, Likeness};
 use paceline_core::time::Wall;
 use serde::Deserialize;
 
@@ -67,6 +68,13 @@ pub struct JobMessage {
     /// `patch`, `replace`, `create`, `delete` or `custom`; by method when absent.
     #[serde(default)]
     pub kind: Option<String>,
+    /// Whether it may go together with another one that waits: edits of one key as one request, identical requests once.
+    /// By default true. The worker says false where the body is none that could be merged.
+    #[serde(default)]
+    pub merge: Option<bool>,
+    /// A number up to 2^53-1 that equal bodies share; absent where that is not known.
+    #[serde(default)]
+    pub body_hash: Option<f64>,
     /// Units that one attempt uses; 1 by default.
     #[serde(default)]
     pub cost: Option<f64>,
@@ -91,6 +99,12 @@ pub struct JobMessage {
     /// Whether its request is kept in memory only (GET and HEAD through `fetch`).
     #[serde(default)]
     pub ephemeral: Option<bool>,
+    /// How its request carries cookies, as in fetch.
+    #[serde(default)]
+    pub credentials: Option<String>,
+    /// Whether its request follows redirects, as in fetch.
+    #[serde(default)]
+    pub redirect: Option<String>,
 }
 
 /// What a job is given where it says nothing.
@@ -149,8 +163,9 @@ pub fn parse_job(
             .find(|lane| lane.as_str() == name)
             .ok_or_else(|| bad("lane", "interactive, bulk or background", name))?,
     };
-    let repeat = parse_repeat(message, method)
-        .map_err(|got| bad("kind", "patch, replace, create, delete or custom", &got))?;
+    let kind = parse_kind(message, method)
+        .map_err(|got| bad("kind", "patch, replace, create, delete or custom", got))?;
+    let repeat = parse_repeat(message, method, kind);
     let asked = name(message.budget.as_deref(), BudgetId::parse, path, "budget")?;
     let budget = resolve(asked.as_ref(), url).ok_or_else(|| {
         let got = message.budget.as_deref().unwrap_or(url);
@@ -190,6 +205,11 @@ pub fn parse_job(
     if principal.chars().count() > MAX_NAME_CHARS {
         return Err(bad("principal", "up to 255 characters", principal));
     }
+    let ephemeral = message.ephemeral == Some(true) && matches!(method, "GET" | "HEAD");
+    let body_hash = number(message.body_hash, path, "bodyHash", 0, Fingerprint::MAX)?;
+    let is_alone = ephemeral || message.merge == Some(false);
+    let may_join = !is_alone && (repeat == Repeat::Always || kind.merges());
+    let likeness = may_join.then(|| likeness(message, url, method, body_hash));
     Ok(Card {
         id,
         budget,
@@ -207,8 +227,31 @@ pub fn parse_job(
             .unwrap_or(DEFAULT_TIMEOUT_MS),
         created_at: defaults.now,
         size: defaults.size,
-        ephemeral: message.ephemeral == Some(true) && matches!(method, "GET" | "HEAD"),
+        ephemeral,
+        kind,
+        likeness,
     })
+}
+
+/// By what the job is known to be like another one.
+fn likeness(message: &JobMessage, url: &str, method: &str, body_hash: Option<u64>) -> Likeness {
+    let text = |field: &'_ Option<String>| field.clone().unwrap_or_default();
+    let (credentials, redirect) = (text(&message.credentials), text(&message.redirect));
+    let headers: BTreeMap<String, &str> = message
+        .headers
+        .iter()
+        .flatten()
+        .map(|(name, value)| (name.to_ascii_lowercase(), value.as_str()))
+        .collect();
+    let headers = headers
+        .iter()
+        .flat_map(|(name, value)| [name.as_str(), *value]);
+    let form = [method, &credentials, &redirect].into_iter().chain(headers);
+    Likeness {
+        place: Fingerprint::of([url]),
+        form: Fingerprint::of(form),
+        body: body_hash.and_then(Fingerprint::new),
+    }
 }
 
 fn is_http_url(url: &str) -> bool {
@@ -255,24 +298,26 @@ fn check_headers(message: &JobMessage, path: &str) -> Result<(), WireError> {
     Ok(())
 }
 
-fn parse_repeat(message: &JobMessage, method: &str) -> Result<Repeat, String> {
-    let kind = match (message.kind.as_deref(), method) {
-        (Some(kind @ ("patch" | "replace" | "create" | "delete" | "custom")), _) => kind,
-        (Some(other), _) => return Err(other.to_owned()),
-        (None, "PATCH") => "patch",
-        (None, "PUT") => "replace",
-        (None, "POST") => "create",
-        (None, "DELETE") => "delete",
-        (None, _) => "custom",
-    };
-    let by_method =
-        matches!(method, "GET" | "HEAD" | "PUT" | "DELETE") || matches!(kind, "patch" | "replace");
-    let repeatable = message.repeatable.unwrap_or(by_method);
-    Ok(if repeatable {
+fn parse_kind<'a>(message: &'a JobMessage, method: &str) -> Result<Kind, &'a str> {
+    if let Some(name) = message.kind.as_deref() {
+        return Kind::parse(name).ok_or(name);
+    }
+    Ok(match method {
+        "PATCH" => Kind::Patch,
+        "PUT" => Kind::Replace,
+        "POST" => Kind::Create,
+        "DELETE" => Kind::Delete,
+        _ => Kind::Custom,
+    })
+}
+
+fn parse_repeat(message: &JobMessage, method: &str, kind: Kind) -> Repeat {
+    let by_method = matches!(method, "GET" | "HEAD" | "PUT" | "DELETE") || kind.merges();
+    if message.repeatable.unwrap_or(by_method) {
         Repeat::Always
     } else {
         Repeat::WithKey
-    })
+    }
 }
 
 fn parse_key(message: &JobMessage, path: &str) -> Result<Option<String>, WireError> {

@@ -229,10 +229,26 @@ pub struct JobView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional))]
     pub failure: Option<FailureView>,
+    /// How many later jobs were merged into it.
+    #[serde(skip_serializing_if = "is_zero")]
+    #[cfg_attr(test, ts(as = "Option<u32>", optional))]
+    pub coalesced: u32,
+    /// The job that it was merged into, whose state it has.
+    #[serde(rename = "mergedInto", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
+    pub merged_into: Option<String>,
     /// When it settled.
     #[serde(rename = "settledAt", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional))]
     pub settled_at: Option<u64>,
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the form that serde asks for"
+)]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// How a job failed.

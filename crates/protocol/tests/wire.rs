@@ -209,6 +209,8 @@ fn jobs() -> HostMessage {
         cause: Some("backoff"),
         until: Some(1_700_000_000_500),
         failure: Some(failure),
+        coalesced: 3,
+        merged_into: None,
         settled_at: Some(1_700_000_000_400),
     };
     let bare = JobView {
@@ -223,6 +225,8 @@ fn jobs() -> HostMessage {
         cause: None,
         until: None,
         failure: None,
+        coalesced: 0,
+        merged_into: Some("a".into()),
         settled_at: None,
     };
     HostMessage::Jobs {

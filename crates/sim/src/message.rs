@@ -50,6 +50,15 @@ fn bodies(message: &Value) -> Vec<(Body, u32)> {
         .collect()
 }
 
+/// Lays later requests over the first one: this world's bodies are the names of the jobs that they belong to.
+pub(crate) fn laid_over(mut request: Body, later: &[Body]) -> Body {
+    let ids: Vec<Value> = later.iter().map(|above| above["id"].clone()).collect();
+    if !ids.is_empty() {
+        request["over"] = Value::Array(ids);
+    }
+    request
+}
+
 /// Builds a message for a tab as the worker does.
 pub(crate) fn build(stamp: &Stamp, message: &HostMessage, response: Option<Body>) -> Value {
     let mut built = serde_json::to_value(stamp).unwrap_or_default();

@@ -109,6 +109,8 @@ impl Core {
             dispatched_at: now.mono,
             parents: Vec::new(),
             home,
+            members: Vec::new(),
+            members_bytes: 0,
             slot: Slot::None,
             is_stored: false,
             card,
@@ -177,6 +179,7 @@ impl Core {
         count(State::Queued)
             .saturating_add(count(State::Sending))
             .saturating_add(count(State::RetryWait))
+            .saturating_add(self.merged)
     }
 
     /// Answers an enqueue whose commit is durable.
@@ -208,6 +211,9 @@ impl Core {
                 self.settle(*seq, state, outcome, now);
                 continue;
             }
+            if self.join_earlier(*seq, now) {
+                continue;
+            }
             self.replace(*seq, now);
             self.lend_lane(*seq, now);
         }
@@ -222,7 +228,7 @@ impl Core {
             .filter_map(
                 |id| match self.ids.get(&id).and_then(|seq| self.jobs.get(seq)) {
                     Some(job) if job.is_settling => Some((id, State::Sending, None)),
-                    Some(job) => Some((id, job.record.state, job.record.outcome.clone())),
+                    Some(job) => Some((id, self.state_of(job), job.record.outcome.clone())),
                     None => self
                         .dropped_ids
                         .contains(&id)

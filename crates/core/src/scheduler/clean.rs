@@ -2,14 +2,16 @@
 
 use super::Core;
 use crate::change::Change;
-use crate::ids::{BatchNo, JobId};
+use crate::ids::{BatchNo, JobId, Seq};
 use crate::job::State;
-use crate::time::Now;
+use crate::time::{Now, Wall};
 
 /// The most batches that one commit drops.
 const MAX_DROPS: usize = 4;
 /// How long the names of dropped jobs are remembered.
 const KEEP_IDS_MS: u64 = 7 * 86_400_000;
+/// How long a job is kept at least while what carries it is.
+const KEEP_WITH_CARRIER_MS: u64 = 60_000;
 
 impl Core {
     /// Adds to the draft what may go.
@@ -22,6 +24,13 @@ impl Core {
                 break;
             }
             self.droppable.remove(&(keep_until, batch));
+            if let Some(later) = self.needed_until(batch, now) {
+                if let Some(batch) = self.batches.get_mut(&batch) {
+                    batch.keep_until = later;
+                }
+                self.droppable.insert((later, batch));
+                continue;
+            }
             self.drop_batch(batch, now);
         }
         let old = self
@@ -42,6 +51,23 @@ impl Core {
             .flatten()
             .filter_map(|seq| self.jobs.get(seq));
         jobs.any(|job| job.is_settling)
+    }
+
+    /// A failed job in another batch may be sent again, and carries the request of one of this batch's jobs.
+    fn needed_until(&self, batch: BatchNo, now: Now) -> Option<Wall> {
+        let jobs = &self.batches.get(&batch)?.jobs;
+        let is_failed = |seq: &Seq| {
+            let job = self.jobs.get(seq);
+            job.is_some_and(|job| job.record.state == State::Failed)
+        };
+        let failed = jobs.iter().copied().filter(is_failed);
+        let carriers = failed.map(|seq| self.carrier(seq).batch());
+        let others = carriers.filter(|carrier| *carrier != batch);
+        let latest = others
+            .filter_map(|carrier| self.batches.get(&carrier))
+            .map(|carrier| carrier.keep_until)
+            .max()?;
+        Some(latest.max(now.wall.plus(KEEP_WITH_CARRIER_MS)))
     }
 
     fn drop_batch(&mut self, batch: BatchNo, now: Now) {

@@ -225,13 +225,21 @@ impl Core {
         let Some(outcome) = job.record.outcome.clone() else {
             return;
         };
+        let (id, group) = (job.card.id.clone(), job.card.group.clone());
+        let state = job.record.state;
+        let answered_by = self.carrier(seq);
+        let attempts = self
+            .jobs
+            .get(&answered_by)
+            .map_or(0, |job| job.record.attempt);
         self.effects.push_back(Effect::Settled {
             seq,
-            id: job.card.id.clone(),
-            group: job.card.group.clone(),
-            state: job.record.state,
+            id,
+            group,
+            state,
             outcome,
-            attempts: job.record.attempt,
+            attempts,
+            answered_by,
         });
     }
 

@@ -1,7 +1,9 @@
 //! What the user wishes: cancel, retry, hold, resume.
 
+use std::collections::BTreeSet;
+
 use super::{After, Core};
-use crate::ids::{BudgetId, RequestId, Seq};
+use crate::ids::{BudgetId, GroupId, RequestId, Seq};
 use crate::io::{Effect, Event, Force, Network, Refusal, Reply, Target};
 use crate::job::{HoldCause, Outcome, Reason, State};
 use crate::time::Now;
@@ -15,23 +17,33 @@ impl Core {
         now: Now,
     ) {
         let (mut cancelled, mut already_sent) = (0_u32, 0_u32);
-        for seq in self.targets(target) {
+        let chosen: BTreeSet<Seq> = self.targets(target).into_iter().collect();
+        for seq in chosen.iter().copied() {
             let Some(job) = self.jobs.get(&seq) else {
                 continue;
             };
-            let is_sent = job.record.state == State::Sending || self.undecided.contains(&seq);
+            let is_sent = !job.record.state.is_settled()
+                && (self.state_of(job) == State::Sending
+                    || self.undecided.contains(&self.carrier(seq))
+                    || self.is_bound(seq, &chosen));
             if is_sent {
                 already_sent = already_sent.saturating_add(1);
-            }
-            if is_sent || !job.is_waiting() {
                 continue;
             }
+            if !job.record.state.is_settled() && job.is_stored && !self.is_tried(seq) {
+                self.part(seq, now);
+            }
+            let Some(job) = self.jobs.get(&seq).filter(|job| job.is_waiting()) else {
+                continue;
+            };
             if !job.is_stored {
                 self.unwanted.insert(seq, reason);
                 cancelled = cancelled.saturating_add(1);
                 continue;
             }
-            cancelled = cancelled.saturating_add(1);
+            let members = self.unsettled_members(seq).len();
+            let members = u32::try_from(members).unwrap_or(u32::MAX);
+            cancelled = cancelled.saturating_add(1).saturating_add(members);
             let outcome = Outcome {
                 reason: Some(reason),
                 status: None,
@@ -51,12 +63,19 @@ impl Core {
 
     pub(super) fn retry(&mut self, request: RequestId, target: &Target, force: Force, now: Now) {
         let (mut retried, mut needs_force) = (0_u32, 0_u32);
-        for seq in self.targets(target) {
+        let chosen: BTreeSet<Seq> = self
+            .targets(target)
+            .into_iter()
+            .map(|seq| self.carrier(seq))
+            .collect();
+        for seq in chosen {
             let Some(job) = self
                 .jobs
                 .get(&seq)
                 // The request of an ephemeral job is gone once it has settled.
                 .filter(|job| job.record.state == State::Failed && !job.card.ephemeral)
+                // What carried it is gone, and with it a part of the request.
+                .filter(|job| !job.is_merged())
             else {
                 continue;
             };
@@ -179,6 +198,12 @@ impl Core {
         self.step_back(seq, now);
         self.lend_lane(seq, now);
         self.draft.touched.records.insert(seq);
+        self.uncount_failed(group);
+        self.revive_members(seq, now);
+    }
+
+    /// Counts a job of a group as unsettled that had failed.
+    pub(super) fn uncount_failed(&mut self, group: Option<GroupId>) {
         let Some(group_id) = group else { return };
         if let Some(group) = self.groups.get_mut(&group_id) {
             group.record.failed = group.record.failed.saturating_sub(1);

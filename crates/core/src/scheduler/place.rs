@@ -27,7 +27,9 @@ impl Core {
         self.unsettled_bytes = self
             .unsettled_bytes
             .saturating_add(u64::from(job.card.size));
-        if let Some(key) = job.card.key.clone() {
+        if job.is_merged() {
+            Count::Up.apply(&mut self.merged);
+        } else if let Some(key) = job.card.key.clone() {
             let line = self.keys.entry(key).or_default();
             line.jobs.insert(seq);
             add(&mut line.by_lane, lane, Count::Up);
@@ -53,7 +55,14 @@ impl Core {
         self.unsettled_bytes = self
             .unsettled_bytes
             .saturating_sub(u64::from(job.card.size));
-        if let Some(key) = &job.card.key
+        if let Some(place) = job.card.likeness.map(|likeness| likeness.place)
+            && self.newest.get(&place) == Some(&seq)
+        {
+            self.newest.remove(&place);
+        }
+        if job.is_merged() {
+            Count::Down.apply(&mut self.merged);
+        } else if let Some(key) = &job.card.key
             && let Some(line) = self.keys.get_mut(key)
         {
             line.jobs.remove(&seq);
@@ -148,8 +157,16 @@ impl Core {
         }
     }
 
-    /// Brings a job to its end: its outcome goes into the draft, and is told once that is stored.
+    /// Brings a job to its end, and those that were merged into it: the outcomes go into the draft, and are told once that
+    /// is stored.
     pub(super) fn settle(&mut self, seq: Seq, state: State, outcome: Outcome, now: Now) {
+        for member in self.unsettled_members(seq) {
+            self.settle_alone(member, state, outcome.clone(), now);
+        }
+        self.settle_alone(seq, state, outcome, now);
+    }
+
+    fn settle_alone(&mut self, seq: Seq, state: State, outcome: Outcome, now: Now) {
         let Some(job) = self.jobs.get(&seq) else {
             return;
         };
@@ -343,13 +360,17 @@ impl Core {
         settled_at.plus(keep_ms.max(window_ms.saturating_add(u64::from(job.card.timeout_ms))))
     }
 
-    fn count_as(&mut self, seq: Seq, state: State, way: Count) {
-        if let Some(count) = self.counts.get_mut(state.index()) {
-            way.apply(count);
-        }
+    pub(super) fn count_as(&mut self, seq: Seq, state: State, way: Count) {
         let Some(job) = self.jobs.get(&seq) else {
             return;
         };
+        // One request, one count, but in the group that it belongs to.
+        let is_carried = job.is_merged() && !state.is_settled();
+        if let Some(count) = self.counts.get_mut(state.index())
+            && !is_carried
+        {
+            way.apply(count);
+        }
         let is_waiting = matches!(state, State::Queued | State::RetryWait);
         let lane = job.lane();
         if let Some(group) = job
@@ -364,6 +385,9 @@ impl Core {
             if is_waiting {
                 add(&mut group.waiting_by_lane, lane, way);
             }
+        }
+        if is_carried {
+            return;
         }
         if state == State::Sending {
             add(&mut self.sending_by_lane, lane, way);
@@ -382,7 +406,7 @@ impl Core {
     }
 }
 
-fn add(by_lane: &mut [u32; 3], lane: Lane, way: Count) {
+pub(super) fn add(by_lane: &mut [u32; 3], lane: Lane, way: Count) {
     if let Some(count) = by_lane.get_mut(lane.index()) {
         way.apply(count);
     }

@@ -29,7 +29,9 @@ impl Core {
             for (index, card) in (0..=u8::MAX).zip(cards) {
                 let seq = Seq::new(batch, index);
                 let record = records.remove(&seq).unwrap_or_else(Record::fresh);
+                let record = self.with_known_carrier(seq, record);
                 self.insert(seq, card, record, now);
+                self.tie(seq);
                 if let Some(job) = self.jobs.get_mut(&seq) {
                     job.is_stored = true;
                 }
@@ -41,12 +43,16 @@ impl Core {
             self.dropped.insert(batch, (ids, at));
         }
         self.recount_groups();
+        self.end_with_carriers(now);
         self.declare_implicit(now);
         self.decide_unanswered(now);
         self.note_droppable();
         let seqs: Vec<Seq> = self.jobs.keys().copied().collect();
         for seq in seqs {
-            self.replace(seq, now);
+            // Whoever stored it may have ended before it was merged.
+            if !self.join_earlier(seq, now) {
+                self.replace(seq, now);
+            }
         }
     }
 

@@ -125,8 +125,10 @@ impl Core {
                 .take(filter.limit)
                 .collect();
         }
-        let jobs = self.jobs.range(from..);
-        jobs.filter_map(|(seq, _)| self.view(*seq, filter, now))
+        // What was merged is seen in what carries it.
+        let own = |seq: &Seq| self.carrier(*seq) == *seq;
+        let jobs = self.jobs.range(from..).map(|(seq, _)| *seq).filter(own);
+        jobs.filter_map(|seq| self.view(seq, filter, now))
             .take(filter.limit)
             .collect()
     }
@@ -176,7 +178,10 @@ impl Core {
 
     fn view(&self, seq: Seq, filter: &Filter, now: Now) -> Option<View> {
         let job = self.jobs.get(&seq)?;
-        let fits = filter.state.is_none_or(|state| state == job.record.state)
+        let carrier = self.carrier(seq);
+        let shown = self.jobs.get(&carrier)?;
+        let state = self.state_of(job);
+        let fits = filter.state.is_none_or(|wanted| wanted == state)
             && filter
                 .group
                 .as_ref()
@@ -189,16 +194,18 @@ impl Core {
         if !fits {
             return None;
         }
-        let waits = job.is_waiting().then(|| self.cause(seq, job));
+        let waits = shown.is_waiting().then(|| self.cause(carrier, shown));
         Some(View {
             seq,
             card: job.card.clone(),
-            state: job.record.state,
-            lane: job.lane(),
-            attempts: job.record.attempt,
+            state,
+            lane: shown.lane(),
+            attempts: shown.record.attempt,
             cause: waits.map(|(cause, _)| cause),
             until: waits.and_then(|(_, until)| until).map(|at| now.wall_of(at)),
             outcome: job.record.outcome.clone(),
+            coalesced: u32::try_from(job.members.len()).unwrap_or(u32::MAX),
+            merged_into: (carrier != seq).then(|| shown.card.id.clone()),
         })
     }
 
@@ -298,19 +305,18 @@ impl Core {
             ];
             let is_waiting = group.waiting_by_lane.iter().any(|count| *count > 0);
             let last = || {
-                group
-                    .jobs
-                    .iter()
-                    .rev()
-                    .find_map(|seq| self.jobs.get(seq).filter(|job| job.is_waiting()))
+                let carriers = group.jobs.iter().rev().map(|seq| self.carrier(*seq));
+                let mut jobs = carriers.filter_map(|seq| self.jobs.get(&seq));
+                let last = jobs.find(|job| job.is_waiting())?;
+                Some((last.card.budget.clone(), last.lane()))
             };
             let eta_ms = match is_waiting.then(last).flatten() {
                 None => Some(0),
                 Some(_) if is_held => None,
-                Some(job) => self
+                Some((id, last)) => self
                     .budgets
-                    .get_mut(&job.card.budget)
-                    .and_then(|budget| budget.eta_ms(budget.work_up_to(job.lane()), now.mono)),
+                    .get_mut(&id)
+                    .and_then(|budget| budget.eta_ms(budget.work_up_to(last), now.mono)),
             };
             snapshot.groups.insert(
                 id.clone(),

@@ -16,6 +16,7 @@ use paceline_core::config::{Algorithm, BudgetConfig, LimitRule};
 use paceline_core::ids::{BudgetId, CommitId, GroupId, JobId, OrderKey, RequestId, Seq};
 use paceline_core::io::{Answer, Effect, Event, Input, NoAnswer, Reply, Verdict};
 use paceline_core::job::{BudgetRecord, Card, GroupRecord, Lane, Outcome, Record, Repeat, State};
+use paceline_core::kind::{Fingerprint, Kind, Likeness};
 use paceline_core::scheduler::Bounds;
 use paceline_core::signals::Signals;
 use paceline_core::time::{Now, Wall};
@@ -264,6 +265,12 @@ impl Disk {
         }
     }
 
+    /// The name of a stored job.
+    pub fn name(&self, seq: Seq) -> Option<String> {
+        let cards = self.batches.get(&seq.batch().0)?;
+        Some(cards.get(usize::from(seq.index()))?.id.as_str().to_owned())
+    }
+
     fn stored(&self) -> Stored {
         Stored {
             batches: self
@@ -292,6 +299,8 @@ pub struct World {
     pub commit_ms: u64,
     pub settled: BTreeMap<String, (State, Outcome, u64)>,
     pub settle_order: Vec<String>,
+    /// The names of the jobs whose requests made up each request that left, in order.
+    pub sent: Vec<Vec<String>>,
     pub replies: Vec<(RequestId, Reply)>,
     pub events: Vec<(u64, Event)>,
     pub groups_settled: Vec<(GroupId, u32, u32, u32)>,
@@ -328,6 +337,7 @@ impl World {
             commit_ms: 0,
             settled: BTreeMap::new(),
             settle_order: Vec::new(),
+            sent: Vec::new(),
             replies: Vec::new(),
             events: Vec::new(),
             groups_settled: Vec::new(),
@@ -474,6 +484,9 @@ impl World {
                     (State::Sending, attempt),
                     "dispatch before its claim"
                 );
+                let parts = self.core.parts(seq);
+                let name = |seq: &Seq| self.disk.name(*seq).expect("a part that is stored");
+                self.sent.push(parts.iter().map(name).collect());
                 let (there, back) = (self.latency)();
                 self.in_flight += 1;
                 self.max_in_flight = self.max_in_flight.max(self.in_flight);
@@ -666,6 +679,8 @@ pub fn card(id: &str) -> Card {
         created_at: Wall::from_millis(EPOCH),
         size: 100,
         ephemeral: false,
+        kind: Kind::Custom,
+        likeness: None,
     }
 }
 
@@ -681,6 +696,8 @@ pub trait CardExt {
     fn budget(self, budget: &str) -> Card;
     fn create(self) -> Card;
     fn keyless(self) -> Card;
+    fn edit(self, kind: Kind, address: &str) -> Card;
+    fn body(self, body: &str) -> Card;
 }
 
 impl CardExt for Card {
@@ -716,6 +733,23 @@ impl CardExt for Card {
 
     fn keyless(mut self) -> Card {
         self.idempotency_key = None;
+        self
+    }
+
+    fn edit(mut self, kind: Kind, address: &str) -> Card {
+        self.kind = kind;
+        self.likeness = Some(Likeness {
+            place: Fingerprint::of([address]),
+            form: Fingerprint::of(["PATCH"]),
+            body: None,
+        });
+        self
+    }
+
+    fn body(mut self, body: &str) -> Card {
+        if let Some(likeness) = &mut self.likeness {
+            likeness.body = Some(Fingerprint::of([body]));
+        }
         self
     }
 }

@@ -430,9 +430,11 @@ impl World {
                 seq,
                 attempt,
                 request,
+                later,
                 headers,
                 ..
             } => {
+                let request = laid_over(request, later);
                 let record = record_of(&self.store, seq).expect("a claim before its request");
                 assert_eq!((record.state, record.attempt), (State::Sending, attempt));
                 self.sent.push(Sent {
@@ -467,6 +469,20 @@ impl World {
             _ => {}
         }
     }
+}
+
+/// Lays the bodies of later requests over that of the first, as the worker does.
+fn laid_over(mut request: Value, later: Vec<Value>) -> Value {
+    for request_above in later {
+        let above = request_above["body"].as_object().expect("an object");
+        let body = request["body"].as_object_mut().expect("an object");
+        body.extend(
+            above
+                .iter()
+                .map(|(field, value)| (field.clone(), value.clone())),
+        );
+    }
+    request
 }
 
 fn open(store: &MemoryStore<Value>, life: u32, bounds: Bounds, now: Now) -> Host<Value> {

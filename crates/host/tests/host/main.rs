@@ -6,6 +6,7 @@ mod budgets;
 mod keys;
 mod kit;
 mod plans;
+mod merging;
 mod queries;
 mod retiring;
 mod sending;

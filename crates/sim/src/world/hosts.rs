@@ -261,9 +261,11 @@ impl World {
                 seq,
                 attempt,
                 request,
+                later,
                 headers,
                 timeout_ms,
             } => {
+                let request = crate::message::laid_over(request, &later);
                 self.send(
                     life,
                     (seq, attempt),

@@ -1,11 +1,12 @@
 //! Jobs, records and transactions to try a store with.
 
 use paceline_core::change::Change;
-use paceline_core::ids::{BatchNo, BudgetId, Epoch, GroupId, JobId, OrderKey};
+use paceline_core::ids::{BatchNo, BudgetId, Epoch, GroupId, JobId, OrderKey, Seq};
 use paceline_core::job::{
     BudgetRecord, Card, GroupRecord, HoldCause, Lane, LearnedLimit, Outcome, Reason, Record,
     Repeat, Spent, State,
 };
+use paceline_core::kind::{Fingerprint, Kind, Likeness};
 use paceline_core::time::Wall;
 
 use crate::Transaction;
@@ -46,6 +47,8 @@ pub fn plain_card(number: u64) -> Card {
         created_at: Wall::from_millis(1_700_000_000_000),
         size: 512,
         ephemeral: false,
+        kind: Kind::Custom,
+        likeness: None,
     }
 }
 
@@ -64,6 +67,12 @@ pub fn full_card(number: u64) -> Card {
         timeout_ms: u32::MAX,
         size: u32::MAX,
         ephemeral: true,
+        kind: Kind::Patch,
+        likeness: Some(Likeness {
+            place: Fingerprint::of(["place"]),
+            form: Fingerprint::of(["form"]),
+            body: Fingerprint::new(Fingerprint::MAX),
+        }),
         ..plain_card(number)
     }
 }
@@ -90,6 +99,7 @@ pub fn full_record() -> Record {
         refused: true,
         lane: Some(Lane::Background),
         moved_to: BudgetId::parse("github:search").ok(),
+        merged_into: Some(Seq::from_u64(MAX_SAFE)),
         outcome: Some(Outcome {
             reason: Some(Reason::RetriesExhausted),
             status: Some(503),
