@@ -21,6 +21,7 @@ export { PacelineError } from "./errors.js";
 /** @typedef {import("./wire.js").HostMessage} HostMessage */
 
 const HOSTS = ["auto", "shared-worker", "service-worker", "leader-tab"];
+const LANES = ["interactive", "bulk", "background"];
 const noop = () => {};
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
@@ -116,6 +117,13 @@ class Queue extends EventTarget {
     throw new PacelineError("needs-force", "the outcome is unknown, so a repeat may double it: pass force", { jobId });
   }
 
+  /** @param {Target} target @param {import("./paceline.js").Lane} lane */
+  async prioritise(target, lane) {
+    if (!LANES.includes(lane)) throw fieldError("lane", "interactive, bulk or background", lane);
+    const replies = await this.#ask("prioritise", target, { lane });
+    return { moved: sum(replies, "moved"), alreadySent: sum(replies, "alreadySent") };
+  }
+
   /** @param {string} [budget] */
   async hold(budget) {
     await this.#connection.request({ type: "hold", budget });
@@ -159,8 +167,30 @@ class Queue extends EventTarget {
   }
 
   async idle() {
+    await this.#settled();
+  }
+
+  /** @param {{ timeoutMs?: number }} [options] */
+  async drain({ timeoutMs } = {}) {
+    if (timeoutMs !== undefined && !(timeoutMs >= 0 && timeoutMs <= MAX_TIMER_MS)) {
+      throw fieldError("timeoutMs", `0 to ${MAX_TIMER_MS}`, timeoutMs);
+    }
+    /** @type {ReturnType<typeof setTimeout> | undefined} */ let timer;
+    const isOver = timeoutMs === undefined ? new Promise(noop) : new Promise((resolve) => (timer = setTimeout(resolve, timeoutMs)));
+    const stop = new AbortController();
+    try {
+      await Promise.race([this.#settled(stop.signal), isOver]);
+    } finally {
+      clearTimeout(timer);
+      stop.abort();
+    }
+    return { left: this.#snapshots.left() };
+  }
+
+  /** @param {AbortSignal} [stop] */
+  async #settled(stop) {
     await this.#intake.isAnswered();
-    await this.#snapshots.untilIdle();
+    await this.#snapshots.untilIdle(stop);
   }
 
   close() {

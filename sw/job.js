@@ -21,11 +21,12 @@ const CHOICES = [
   ["method", ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]],
   ["lane", ["interactive", "bulk", "background"]],
   ["kind", ["patch", "replace", "create", "delete", "custom"]],
+  ["onFailure", ["continue", "hold-key", "fail-later"]],
   ["credentials", ["omit", "same-origin", "include"]],
   ["redirect", ["follow", "error"]],
 ];
 const NAMES = ["id", "group", "key", "budget"];
-const FLAGS = ["repeatable", "ephemeral", "merge"];
+const FLAGS = ["repeatable", "ephemeral", "merge", "supersede"];
 /** @type {[string, number, number][]} */
 const NUMBERS = [
   ["maxWaitMs", 1, 3_652 * 86_400_000],
@@ -60,6 +61,9 @@ export function prepare(job, path = "job") {
     card[field] = value;
   }
   checkPlain(job, card, path);
+  if (card.supersede && (card.kind ?? (method === "DELETE" ? "delete" : undefined)) !== "delete") {
+    throw fieldError(`${path}.supersede`, "true with kind delete only", true);
+  }
   const isRead = method === "GET" || method === "HEAD";
   if (isRead && hasBody) throw fieldError(`${path}.body`, `none with ${method}`, job.body);
   const body = hasBody ? encodeBody(job.body, headers, `${path}.body`) : undefined;

@@ -9,7 +9,7 @@ export type ToHost = { paceline: 1, id: number } & Request;
 export type FromHost = Stamp & HostMessage;
 
 /** A request, by its `type`. */
-export type Request = { "type": "hello" } & Hello | { "type": "enqueue" } & Enqueue | { "type": "enqueue-many" } & EnqueueMany | { "type": "cancel" } & Cancel | { "type": "retry" } & Retry | { "type": "hold" } & OneBudget | { "type": "resume" } & OneBudget | { "type": "subscribe" } | { "type": "unsubscribe" } | { "type": "snapshot" } | { "type": "jobs" } & Jobs | { "type": "estimate" } & StepMessage | { "type": "simulate" } & Simulate | { "type": "configure" } & Configure | { "type": "bye" };
+export type Request = { "type": "hello" } & Hello | { "type": "enqueue" } & Enqueue | { "type": "enqueue-many" } & EnqueueMany | { "type": "cancel" } & Cancel | { "type": "retry" } & Retry | { "type": "prioritise" } & Prioritise | { "type": "hold" } & OneBudget | { "type": "resume" } & OneBudget | { "type": "subscribe" } | { "type": "unsubscribe" } | { "type": "snapshot" } | { "type": "jobs" } & Jobs | { "type": "estimate" } & StepMessage | { "type": "simulate" } & Simulate | { "type": "configure" } & Configure | { "type": "bye" };
 
 /** The fields of `hello`. */
 export type Hello = {
@@ -53,6 +53,16 @@ export type Retry = {
   group?: string | null,
   /** Whether an unknown outcome may be repeated although that is not safe. */
   force?: boolean | null,
+};
+
+/** The fields of `prioritise`: `jobs` or `group`, and the lane. */
+export type Prioritise = {
+  /** Names of jobs. */
+  jobs?: Array<string> | null,
+  /** A group. */
+  group?: string | null,
+  /** The lane that they are to run in. */
+  lane: Lane,
 };
 
 /** The fields of `hold` and `resume`. */
@@ -136,6 +146,10 @@ export type JobMessage = {
   merge?: boolean | null,
   /** A number up to 2^53-1 that equal bodies share; absent where that is not known. */
   bodyHash?: number | null,
+  /** Whether a `delete` cancels the edits of its key that wait before it. */
+  supersede?: boolean | null,
+  /** What becomes of later jobs of its key when it fails: `continue` (the default), `hold-key` or `fail-later`. */
+  onFailure?: string | null,
   /** Units that one attempt uses; 1 by default. */
   cost?: number | null,
   /** The idempotency key, made by the client. */
@@ -246,6 +260,11 @@ export type HostMessage = { "type": "welcome",
   retried: number,
   /** Jobs that need `force`. */
   needsForce: number,
+} | { "type": "prioritised",
+  /** Jobs that wait in the lane now. */
+  moved: number,
+  /** Jobs whose request had left. */
+  alreadySent: number,
 } | { "type": "ok" } | { "type": "snapshot",
   /** The snapshot. */
   snapshot: SnapshotMessage,

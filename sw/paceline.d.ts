@@ -61,6 +61,8 @@ export interface Queue extends EventTarget {
   cancel(target: Target): Promise<{ cancelled: number; alreadySent: number }>;
   /** Sends failed jobs again. Rejects with `needs-force` when every one of them needs that. */
   retry(target: Target, options?: { force?: boolean }): Promise<{ retried: number; needsForce: number }>;
+  /** Gives what has not left another lane; what was merged moves as one. */
+  prioritise(target: Target, lane: Lane): Promise<{ moved: number; alreadySent: number }>;
   /** Closes a budget, or all of them, until `resume`. */
   hold(budget?: string): Promise<void>;
   resume(budget?: string): Promise<void>;
@@ -76,6 +78,11 @@ export interface Queue extends EventTarget {
   simulate(plan: PlanStep[]): Promise<Simulation>;
   /** Resolves once nothing waits and nothing is on its way. */
   idle(): Promise<void>;
+  /**
+   * Resolves once nothing waits and nothing is on its way, or `timeoutMs` is over, with the number of jobs that are left.
+   * They go on.
+   */
+  drain(options?: { timeoutMs?: number }): Promise<{ left: number }>;
   /** Changes the budgets; what they have consumed is kept. */
   configure(config: { budgets: Budget[] }): Promise<void>;
   /** Leaves the queue, which works on. What waits in this page rejects with `not-connected`. */
@@ -140,6 +147,13 @@ export interface Job {
    * merged, of replacements the last is sent, identical requests are sent once. True when absent.
    */
   merge?: boolean;
+  /** With kind `delete`: cancels the edits of its key that wait before it, as `superseded`. */
+  supersede?: boolean;
+  /**
+   * What becomes of the later jobs of its key when it fails: they go on, wait until it is retried or cancelled or the
+   * queue is resumed, or fail as `key-failed`. `continue` when absent.
+   */
+  onFailure?: "continue" | "hold-key" | "fail-later";
   /** Units that one attempt uses. */
   cost?: number;
   idempotencyKey?: string;

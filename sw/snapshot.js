@@ -67,15 +67,21 @@ export class Snapshots {
     await this.#ask().catch(() => {});
   }
 
-  /** Resolves once nothing waits and nothing is on its way. */
-  async untilIdle() {
+  /** How many jobs wait or are on their way, as far as this tab has heard. */
+  left() {
+    return unsettled(this.#current);
+  }
+
+  /** Resolves once nothing waits and nothing is on its way, or the signal is aborted. @param {AbortSignal} [signal] */
+  async untilIdle(signal) {
     await this.#ask();
-    if (isIdle(this.#current)) return;
+    if (isIdle(this.#current) || signal?.aborted) return;
     /** @type {(() => void) | undefined} */ let stop;
     /** @type {((error: unknown) => void) | undefined} */ let waiter;
     const idle = new Promise((resolve, reject) => {
       stop = this.subscribe((snapshot) => isIdle(snapshot) && resolve(undefined));
       this.#waiters.add((waiter = reject));
+      signal?.addEventListener("abort", resolve);
     });
     await idle.finally(() => {
       stop?.();
@@ -126,10 +132,11 @@ export function share(before, next) {
   return isSame ? before : next;
 }
 
+/** @param {Snapshot} snapshot */
+const unsettled = ({ counts }) => counts.queued + counts.sending + counts.retryWait;
+
 /**
  * Tells whether nothing waits and nothing is on its way.
  * @param {Snapshot} snapshot
  */
-function isIdle({ counts }) {
-  return counts.queued + counts.sending + counts.retryWait === 0;
-}
+const isIdle = (snapshot) => unsettled(snapshot) === 0;

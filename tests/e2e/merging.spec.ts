@@ -75,3 +75,37 @@ test("identical waiting reads are one request that answers both", async ({ page,
   expect(texts[0]).toBe(texts[1]);
   expect((await strict.report(account)).requests).toHaveLength(1);
 });
+
+test("a creation and its removal while held cancel out for both callers", async ({ page, server, strict, account }) => {
+  await strict.put(account, {});
+  const api = await connect(page, server, account);
+
+  const codes = await page.evaluate(async (url) => {
+    await window.queue.hold();
+    const made = await window.queue.enqueue({ method: "POST", url, key: "k", body: { a: 1 } });
+    const gone = await window.queue.enqueue({ method: "DELETE", url: `${url}/new`, key: "k" });
+    await window.queue.resume();
+    return Promise.all([made, gone].map(({ done }) => done.then(() => "done", (error) => error.code)));
+  }, `${api}/contacts`);
+
+  expect(codes).toEqual(["cancelled-out", "cancelled-out"]);
+  expect((await strict.report(account)).requests).toHaveLength(0);
+});
+
+test("a waiting job moves to another lane, and a drain tells what is left", async ({ page, server, strict, account }) => {
+  await strict.put(account, { latency_ms: [10, 20] });
+  const api = await connect(page, server, account);
+
+  const seen = await page.evaluate(async (api) => {
+    await window.queue.hold();
+    const bulk = await window.queue.enqueueMany(["a", "b"].map((name) => ({ method: "POST", url: `${api}/${name}` })));
+    const moved = await window.queue.prioritise(bulk.ids[1]!, "interactive");
+    const early = await window.queue.drain({ timeoutMs: 100 });
+    await window.queue.resume();
+    return { moved, early, late: await window.queue.drain() };
+  }, api);
+
+  expect(seen).toEqual({ moved: { moved: 1, alreadySent: 0 }, early: { left: 2 }, late: { left: 0 } });
+  const { requests } = await strict.report(account);
+  expect(requests.map(({ path }) => path.split("/").at(-1))).toEqual(["b", "a"]);
+});

@@ -126,6 +126,15 @@ pub enum Input {
         /// Whether an unknown outcome that is not repeatable may be repeated.
         force: Force,
     },
+    /// Waiting jobs are to run in another lane.
+    Prioritise {
+        /// The request to reply to.
+        request: RequestId,
+        /// The jobs; others than waiting ones are left alone.
+        target: Target,
+        /// The lane.
+        lane: Lane,
+    },
     /// A budget, or all, are closed by wish.
     Hold {
         /// The request to reply to, if somebody waits for one.
@@ -260,6 +269,13 @@ pub enum Reply {
         retried: u32,
         /// Jobs left failed because repeating them needs `force`.
         needs_force: u32,
+    },
+    /// The count of what a change of lane did.
+    Prioritised {
+        /// Jobs that wait in the lane now.
+        moved: u32,
+        /// Jobs whose request had left.
+        already_sent: u32,
     },
     /// Done.
     Ok,

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{BudgetId, GroupId, JobId, OrderKey, Seq};
-use crate::kind::{Kind, Likeness};
+use crate::kind::{Kind, Likeness, OnFailure};
 use crate::time::Wall;
 
 /// The priority class of a job.
@@ -100,6 +100,12 @@ pub struct Card {
     /// By what it is known to be like another job; none when it always goes alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub likeness: Option<Likeness>,
+    /// Whether it makes earlier edits of its key that wait needless; a removal only.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub supersedes: bool,
+    /// What becomes of its key when it fails.
+    #[serde(default, skip_serializing_if = "OnFailure::is_continue")]
+    pub on_failure: OnFailure,
 }
 
 #[allow(
@@ -193,6 +199,12 @@ pub enum Reason {
     Aborted,
     /// Its stored request could not be read.
     Storage,
+    /// It made or removed a record that the server never saw, and so did the other one.
+    CancelledOut,
+    /// A later removal of its record made it needless.
+    Superseded,
+    /// An earlier job of its key failed, and asked for later ones to fail too.
+    KeyFailed,
 }
 
 impl Reason {
@@ -207,6 +219,9 @@ impl Reason {
             Self::Cancelled => "cancelled",
             Self::Aborted => "aborted",
             Self::Storage => "storage",
+            Self::CancelledOut => "cancelled-out",
+            Self::Superseded => "superseded",
+            Self::KeyFailed => "key-failed",
         }
     }
 }
@@ -276,6 +291,9 @@ pub struct Record {
     /// The earlier job of its key that carries its request, and with which it ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merged_into: Option<Seq>,
+    /// Whether it failed and later jobs of its key wait until somebody decides.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub holds_key: bool,
     /// How it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
@@ -298,6 +316,7 @@ impl Record {
             lane: None,
             moved_to: None,
             merged_into: None,
+            holds_key: false,
             outcome: None,
         }
     }

@@ -61,6 +61,40 @@ impl Kind {
     }
 }
 
+/// What becomes of the later jobs of a key when one of them fails.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnFailure {
+    /// They go on.
+    #[default]
+    Continue,
+    /// They wait until the failed one is retried or cancelled, or the queue is resumed.
+    HoldKey,
+    /// They fail.
+    FailLater,
+}
+
+impl OnFailure {
+    /// Parses the name used on the wire.
+    pub fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "continue" => Self::Continue,
+            "hold-key" => Self::HoldKey,
+            "fail-later" => Self::FailLater,
+            _ => return None,
+        })
+    }
+
+    /// Tells whether later jobs go on.
+    #[allow(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "the form that serde asks for"
+    )]
+    pub fn is_continue(&self) -> bool {
+        *self == Self::Continue
+    }
+}
+
 /// What is left of a text when only likeness matters: 53 bits, which a browser's number holds exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -123,6 +157,7 @@ pub(crate) fn go_together(earlier: &Card, later: &Card) -> bool {
         && earlier.cost == later.cost
         && earlier.timeout_ms == later.timeout_ms
         && earlier.not_before == later.not_before
+        && earlier.on_failure == later.on_failure
         && earlier.expires_at.is_none()
         && later.expires_at.is_none();
     let is_merge = lays_over(later);

@@ -17,6 +17,7 @@ mod control;
 mod family;
 mod forecast;
 mod learn;
+mod key;
 mod merge;
 mod place;
 mod recover;
@@ -123,6 +124,8 @@ struct KeyLine {
     jobs: BTreeSet<Seq>,
     /// The job that is on its way; a retried one may stand before it.
     live: Option<Seq>,
+    /// The failed job that holds the others up until somebody decides.
+    held_by: Option<Seq>,
     by_lane: [u32; 3],
 }
 
@@ -322,12 +325,17 @@ impl Core {
                 target,
                 force,
             } => self.retry(request, &target, force, now),
+            Input::Prioritise {
+                request,
+                target,
+                lane,
+            } => self.prioritise(request, &target, lane, now),
             Input::Hold {
                 request,
                 budget,
                 cause,
             } => self.hold(request, budget, cause),
-            Input::Resume { request, budget } => self.resume(request, budget),
+            Input::Resume { request, budget } => self.resume(request, budget, now),
             Input::Network(network) => self.network(network),
             Input::Wake => {}
         }

@@ -624,6 +624,19 @@ impl<B: Clone + Default> Host<B> {
                     },
                 );
             }
+            Reply::Prioritised {
+                moved,
+                already_sent,
+            } => {
+                self.post(
+                    tab,
+                    Some(re),
+                    HostMessage::Prioritised {
+                        moved,
+                        already_sent,
+                    },
+                );
+            }
             Reply::Ok => self.post(tab, Some(re), HostMessage::Ok),
             _ => debug_assert!(false, "a reply that this host does not know"),
         }

@@ -11,7 +11,9 @@ use paceline_protocol::error::Code;
 use paceline_protocol::job::{Defaults, JobMessage, MAX_JOBS, parse_job};
 use paceline_protocol::reply::EventMessage;
 use paceline_protocol::reply::f64_eq::F64;
-use paceline_protocol::request::{Cancel, Enqueue, EnqueueMany, Hello, OneBudget, Retry};
+use paceline_protocol::request::{
+    Cancel, Enqueue, EnqueueMany, Hello, OneBudget, Prioritise, Retry,
+};
 use paceline_protocol::{HostMessage, Request, WireError};
 
 use crate::{Bulk, Host, Tab, TabId, Wants, What, wire};
@@ -32,6 +34,7 @@ impl<B: Clone + Default> Host<B> {
             Ok(Request::EnqueueMany(enqueue)) => self.enqueue_many(tab, re, &enqueue, bodies, now),
             Ok(Request::Cancel(cancel)) => self.cancel(tab, re, cancel, now),
             Ok(Request::Retry(retry)) => self.retry(tab, re, retry, now),
+            Ok(Request::Prioritise(prioritise)) => self.prioritise(tab, re, prioritise, now),
             Ok(Request::Hold(hold)) => {
                 self.hold(tab, re, hold, now);
                 Ok(())
@@ -417,6 +420,27 @@ impl<B: Clone + Default> Host<B> {
                 request,
                 target,
                 force,
+            },
+            now,
+        );
+        Ok(())
+    }
+
+    fn prioritise(
+        &mut self,
+        tab: TabId,
+        re: F64,
+        prioritise: Prioritise,
+        now: Now,
+    ) -> Result<(), WireError> {
+        let target = target(prioritise.jobs, prioritise.group)?;
+        let lane = prioritise.lane;
+        let request = self.ask(tab, re, What::Other);
+        self.drive(
+            Input::Prioritise {
+                request,
+                target,
+                lane,
             },
             now,
         );

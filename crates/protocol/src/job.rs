@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use paceline_core::ids::{BudgetId, GroupId, JobId, MAX_NAME_CHARS, OrderKey};
 use paceline_core::job::{Card, Lane, Repeat};
-use paceline_core::kind::{Fingerprint, Kind, Likeness};
+use paceline_core::kind::{Fingerprint, Kind, Likeness, OnFailure};
 use paceline_core::time::Wall;
 use serde::Deserialize;
 
@@ -75,6 +75,12 @@ pub struct JobMessage {
     /// A number up to 2^53-1 that equal bodies share; absent where that is not known.
     #[serde(default)]
     pub body_hash: Option<f64>,
+    /// Whether a `delete` cancels the edits of its key that wait before it.
+    #[serde(default)]
+    pub supersede: Option<bool>,
+    /// What becomes of later jobs of its key when it fails: `continue` (the default), `hold-key` or `fail-later`.
+    #[serde(default)]
+    pub on_failure: Option<String>,
     /// Units that one attempt uses; 1 by default.
     #[serde(default)]
     pub cost: Option<f64>,
@@ -166,6 +172,15 @@ pub fn parse_job(
     let kind = parse_kind(message, method)
         .map_err(|got| bad("kind", "patch, replace, create, delete or custom", got))?;
     let repeat = parse_repeat(message, method, kind);
+    let supersedes = message.supersede == Some(true);
+    if supersedes && kind != Kind::Delete {
+        return Err(bad("supersede", "true with kind delete only", "true"));
+    }
+    let on_failure = match message.on_failure.as_deref() {
+        None => OnFailure::Continue,
+        Some(name) => OnFailure::parse(name)
+            .ok_or_else(|| bad("onFailure", "continue, hold-key or fail-later", name))?,
+    };
     let asked = name(message.budget.as_deref(), BudgetId::parse, path, "budget")?;
     let budget = resolve(asked.as_ref(), url).ok_or_else(|| {
         let got = message.budget.as_deref().unwrap_or(url);
@@ -230,6 +245,8 @@ pub fn parse_job(
         ephemeral,
         kind,
         likeness,
+        supersedes,
+        on_failure,
     })
 }
 

@@ -99,6 +99,13 @@ pub enum HostMessage {
         /// Jobs that need `force`.
         needs_force: u32,
     },
+    /// Answers `prioritise`.
+    Prioritised {
+        /// Jobs that wait in the lane now.
+        moved: u32,
+        /// Jobs whose request had left.
+        already_sent: u32,
+    },
     /// Answers what needs no more.
     Ok,
     /// Answers `snapshot`, and follows a `subscribe`.

@@ -67,6 +67,8 @@ pub enum Request {
     Cancel(Cancel),
     /// Sends failed jobs again. Answered by `retried`.
     Retry(Retry),
+    /// Gives waiting jobs another lane. Answered by `prioritised`.
+    Prioritise(Prioritise),
     /// Closes a budget, or all. Answered by `ok`.
     Hold(OneBudget),
     /// Opens a budget, or all. Answered by `ok`.
@@ -101,6 +103,7 @@ impl Request {
             "enqueue-many" => Self::EnqueueMany(fields(message)?),
             "cancel" => Self::Cancel(fields(message)?),
             "retry" => Self::Retry(fields(message)?),
+            "prioritise" => Self::Prioritise(fields(message)?),
             "hold" => Self::Hold(fields(message)?),
             "resume" => Self::Resume(fields(message)?),
             "subscribe" => Self::Subscribe,
@@ -209,6 +212,23 @@ pub struct Retry {
     /// Whether an unknown outcome may be repeated although that is not safe.
     #[serde(default)]
     pub force: Option<bool>,
+}
+
+/// The fields of `prioritise`: `jobs` or `group`, and the lane.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields = nullable))]
+pub struct Prioritise {
+    /// Names of jobs.
+    #[serde(default)]
+    #[cfg_attr(test, ts(as = "Option<Vec<String>>"))]
+    pub jobs: Option<Vec<JobId>>,
+    /// A group.
+    #[serde(default)]
+    #[cfg_attr(test, ts(as = "Option<String>"))]
+    pub group: Option<GroupId>,
+    /// The lane that they are to run in.
+    #[cfg_attr(test, ts(as = "crate::typescript::Lane"))]
+    pub lane: Lane,
 }
 
 /// The fields of `hold` and `resume`.

@@ -17,7 +17,8 @@ use crate::reply::{
     JobView, LaneView, SettledJob, SnapshotMessage, Stamp,
 };
 use crate::request::{
-    Cancel, Configure, Enqueue, EnqueueMany, FilterMessage, Hello, Jobs, OneBudget, Request, Retry,
+    Cancel, Configure, Enqueue, EnqueueMany, FilterMessage, Hello, Jobs, OneBudget, Prioritise,
+    Request, Retry,
 };
 
 const HEAD: &str = "\
@@ -92,6 +93,7 @@ fn types() -> String {
         one::<EnqueueMany>(),
         one::<Cancel>(),
         one::<Retry>(),
+        one::<Prioritise>(),
         one::<OneBudget>(),
         one::<Jobs>(),
         one::<FilterMessage>(),

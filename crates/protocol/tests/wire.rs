@@ -20,12 +20,13 @@ use paceline_protocol::reply::{
 use paceline_protocol::{Head, HostMessage, PROTOCOL, Request, Stamp, WireError};
 use serde_json::Value;
 
-const KINDS: [&str; 15] = [
+const KINDS: [&str; 16] = [
     "hello",
     "enqueue",
     "enqueue-many",
     "cancel",
     "retry",
+    "prioritise",
     "hold",
     "resume",
     "subscribe",
@@ -112,6 +113,14 @@ fn host_messages() -> BTreeMap<&'static str, (Option<f64>, HostMessage)> {
         (4.0, "error-plain", HostMessage::Error(plain_error())),
         (5.0, "cancelled", cancelled()),
         (6.0, "retried", retried()),
+        (
+            11.0,
+            "prioritised",
+            HostMessage::Prioritised {
+                moved: 3,
+                already_sent: 1,
+            },
+        ),
         (7.0, "ok", HostMessage::Ok),
         (8.0, "jobs", jobs()),
         (9.0, "estimate", estimate()),

@@ -202,8 +202,8 @@ impl Core {
                     text,
                     at,
                 };
-                let is_expired = reason == Reason::Expired;
-                let state = if is_expired {
+                let has_failed = matches!(reason, Reason::Expired | Reason::KeyFailed);
+                let state = if has_failed {
                     State::Failed
                 } else {
                     State::Cancelled
@@ -211,7 +211,7 @@ impl Core {
                 self.settle(*seq, state, outcome, now);
                 continue;
             }
-            if self.join_earlier(*seq, now) {
+            if self.join_earlier(*seq, now) || self.remove_earlier(*seq, now) {
                 continue;
             }
             self.replace(*seq, now);

@@ -80,6 +80,7 @@ impl Core {
                 continue;
             };
             let state = job.record.state;
+            self.release_key(seq, now);
             self.exit(seq, state);
             let Some(job) = self.jobs.remove(&seq) else {
                 continue;

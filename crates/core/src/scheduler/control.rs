@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{After, Core};
 use crate::ids::{BudgetId, GroupId, RequestId, Seq};
 use crate::io::{Effect, Event, Force, Network, Refusal, Reply, Target};
-use crate::job::{HoldCause, Outcome, Reason, State};
+use crate::job::{HoldCause, Lane, Outcome, Reason, State};
 use crate::time::Now;
 
 impl Core {
@@ -19,6 +19,7 @@ impl Core {
         let (mut cancelled, mut already_sent) = (0_u32, 0_u32);
         let chosen: BTreeSet<Seq> = self.targets(target).into_iter().collect();
         for seq in chosen.iter().copied() {
+            self.release_key(seq, now);
             let Some(job) = self.jobs.get(&seq) else {
                 continue;
             };
@@ -59,6 +60,29 @@ impl Core {
                 already_sent,
             },
         );
+    }
+
+    /// Gives waiting jobs another lane; what was merged moves as one.
+    pub(super) fn prioritise(&mut self, request: RequestId, target: &Target, lane: Lane, now: Now) {
+        let (mut moved, mut already_sent) = (0_u32, 0_u32);
+        let targets = self.targets(target).into_iter();
+        let chosen: BTreeSet<Seq> = targets.map(|seq| self.carrier(seq)).collect();
+        for seq in chosen {
+            let Some(job) = self.jobs.get(&seq) else {
+                continue;
+            };
+            if job.record.state == State::Sending || self.undecided.contains(&seq) {
+                already_sent = already_sent.saturating_add(1);
+            } else if job.is_waiting() {
+                moved = moved.saturating_add(1);
+                self.set_lane(seq, lane, now);
+            }
+        }
+        let reply = Reply::Prioritised {
+            moved,
+            already_sent,
+        };
+        self.reply(Some(request), reply);
     }
 
     pub(super) fn retry(&mut self, request: RequestId, target: &Target, force: Force, now: Now) {
@@ -126,7 +150,7 @@ impl Core {
         self.reply(request, Reply::Ok);
     }
 
-    pub(super) fn resume(&mut self, request: RequestId, budget: Option<BudgetId>) {
+    pub(super) fn resume(&mut self, request: RequestId, budget: Option<BudgetId>, now: Now) {
         match &budget {
             None => {
                 self.holds
@@ -147,6 +171,7 @@ impl Core {
                 None => return self.refuse(Some(request), Refusal::UnknownBudget(id.clone())),
             },
         }
+        self.release_keys(budget.as_ref(), now);
         self.save_unsaved();
         self.reply(Some(request), Reply::Ok);
     }
@@ -172,6 +197,7 @@ impl Core {
     }
 
     fn revive(&mut self, seq: Seq, reason: Option<Reason>, is_repeatable: bool, now: Now) {
+        self.release_key(seq, now);
         self.exit(seq, State::Failed);
         let Some(job) = self.jobs.get_mut(&seq) else {
             return;

@@ -68,7 +68,7 @@ impl Core {
             line.jobs.remove(&seq);
             line.live = line.live.filter(|live| *live != seq);
             add(&mut line.by_lane, lane, Count::Down);
-            if line.jobs.is_empty() {
+            if line.jobs.is_empty() && line.held_by.is_none() {
                 self.keys.remove(key);
             }
         }
@@ -163,7 +163,11 @@ impl Core {
         for member in self.unsettled_members(seq) {
             self.settle_alone(member, state, outcome.clone(), now);
         }
+        let reason = outcome.reason;
         self.settle_alone(seq, state, outcome, now);
+        if state == State::Failed {
+            self.key_failed(seq, reason, now);
+        }
     }
 
     fn settle_alone(&mut self, seq: Seq, state: State, outcome: Outcome, now: Now) {
@@ -313,7 +317,10 @@ impl Core {
             return Slot::Undeclared;
         }
         let line = job.card.key.as_ref().and_then(|key| self.keys.get(key));
-        if line.is_some_and(|line| line.live.is_some() || line.jobs.first() != Some(&seq)) {
+        let is_behind = |line: &super::KeyLine| {
+            line.held_by.is_some() || line.live.is_some() || line.jobs.first() != Some(&seq)
+        };
+        if line.is_some_and(is_behind) {
             return Slot::Ordered;
         }
         if let Some(at) = job.ready_at.filter(|at| *at > now.mono) {

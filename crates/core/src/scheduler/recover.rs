@@ -32,6 +32,7 @@ impl Core {
                 let record = self.with_known_carrier(seq, record);
                 self.insert(seq, card, record, now);
                 self.tie(seq);
+                self.restore_key_hold(seq);
                 if let Some(job) = self.jobs.get_mut(&seq) {
                     job.is_stored = true;
                 }

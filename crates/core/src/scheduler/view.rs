@@ -232,6 +232,7 @@ impl Core {
         }
         match job.slot {
             Slot::None | Slot::Undeclared => (Cause::Held, None),
+            Slot::Ordered if self.is_key_held(job) => (Cause::Held, None),
             Slot::Ordered => (Cause::Order, None),
             Slot::Delayed(at) if job.record.not_before.is_some() => (Cause::Backoff, Some(at)),
             Slot::Delayed(at) => (Cause::NotBefore, Some(at)),

@@ -16,7 +16,7 @@ use paceline_core::config::{Algorithm, BudgetConfig, LimitRule};
 use paceline_core::ids::{BudgetId, CommitId, GroupId, JobId, OrderKey, RequestId, Seq};
 use paceline_core::io::{Answer, Effect, Event, Input, NoAnswer, Reply, Verdict};
 use paceline_core::job::{BudgetRecord, Card, GroupRecord, Lane, Outcome, Record, Repeat, State};
-use paceline_core::kind::{Fingerprint, Kind, Likeness};
+use paceline_core::kind::{Fingerprint, Kind, Likeness, OnFailure};
 use paceline_core::scheduler::Bounds;
 use paceline_core::signals::Signals;
 use paceline_core::time::{Now, Wall};
@@ -681,6 +681,8 @@ pub fn card(id: &str) -> Card {
         ephemeral: false,
         kind: Kind::Custom,
         likeness: None,
+        supersedes: false,
+        on_failure: OnFailure::Continue,
     }
 }
 

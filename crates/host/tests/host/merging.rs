@@ -256,3 +256,70 @@ fn a_hash_that_no_browser_makes_is_refused() {
         assert_eq!(world.reply(re)["field"], "job.bodyHash");
     }
 }
+
+#[test]
+fn a_creation_and_its_removal_end_as_cancelled_out_and_nothing_leaves() {
+    let mut world = World::with_tabs();
+    hold(&mut world);
+    let of = |name: &str, method: &str| {
+        let mut job = edit(name, json!({ "a": 1 }));
+        job["method"] = json!(method);
+        job
+    };
+    enqueue(&mut world, 1, of("made", "POST"));
+    enqueue(&mut world, 2, of("gone", "DELETE"));
+
+    resume(&mut world);
+    world.run();
+
+    assert!(world.sent.is_empty());
+    for tab in [1, 2] {
+        let settled = world.heard(tab, "settled");
+        assert_eq!(settled[0]["job"]["state"], "cancelled");
+        assert_eq!(settled[0]["job"]["code"], "cancelled-out");
+    }
+}
+
+#[test]
+fn only_a_removal_supersedes() {
+    let mut world = World::with_tabs();
+    let mut job = edit("p0", json!({}));
+    job["supersede"] = json!(true);
+
+    let re = enqueue(&mut world, 1, job);
+
+    assert_eq!(world.reply(re)["field"], "job.supersede");
+}
+
+#[test]
+fn an_unknown_word_for_what_a_failure_does_is_refused() {
+    let mut world = World::with_tabs();
+    let mut job = edit("p0", json!({}));
+    job["onFailure"] = json!("explode");
+
+    let re = enqueue(&mut world, 1, job);
+
+    assert_eq!(world.reply(re)["field"], "job.onFailure");
+}
+
+#[test]
+fn waiting_jobs_take_another_lane() {
+    let mut world = World::with_tabs();
+    hold(&mut world);
+    enqueue(&mut world, 1, job_with("a", json!({ "lane": "bulk" })));
+    enqueue(&mut world, 1, job_with("b", json!({ "lane": "bulk" })));
+
+    let re = world.tell(
+        1,
+        json!({ "type": "prioritise", "jobs": ["b"], "lane": "interactive" }),
+    );
+    resume(&mut world);
+    world.run();
+
+    let reply = world.reply(re);
+    assert_eq!(
+        (&reply["moved"], &reply["alreadySent"]),
+        (&json!(1), &json!(0))
+    );
+    assert_eq!(world.names_sent(), ["b", "a"]);
+}

@@ -6,7 +6,7 @@ use paceline_core::job::{
     BudgetRecord, Card, GroupRecord, HoldCause, Lane, LearnedLimit, Outcome, Reason, Record,
     Repeat, Spent, State,
 };
-use paceline_core::kind::{Fingerprint, Kind, Likeness};
+use paceline_core::kind::{Fingerprint, Kind, Likeness, OnFailure};
 use paceline_core::time::Wall;
 
 use crate::Transaction;
@@ -49,6 +49,8 @@ pub fn plain_card(number: u64) -> Card {
         ephemeral: false,
         kind: Kind::Custom,
         likeness: None,
+        supersedes: false,
+        on_failure: OnFailure::Continue,
     }
 }
 
@@ -68,6 +70,8 @@ pub fn full_card(number: u64) -> Card {
         size: u32::MAX,
         ephemeral: true,
         kind: Kind::Patch,
+        supersedes: true,
+        on_failure: OnFailure::FailLater,
         likeness: Some(Likeness {
             place: Fingerprint::of(["place"]),
             form: Fingerprint::of(["form"]),
@@ -100,6 +104,7 @@ pub fn full_record() -> Record {
         lane: Some(Lane::Background),
         moved_to: BudgetId::parse("github:search").ok(),
         merged_into: Some(Seq::from_u64(MAX_SAFE)),
+        holds_key: true,
         outcome: Some(Outcome {
             reason: Some(Reason::RetriesExhausted),
             status: Some(503),
