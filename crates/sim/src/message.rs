@@ -59,6 +59,15 @@ pub(crate) fn laid_over(mut request: Body, later: &[Body]) -> Body {
     request
 }
 
+/// The names of the jobs whose requests make up a request.
+pub(crate) fn parts(request: &Body) -> Vec<String> {
+    let over = request["over"].as_array().into_iter().flatten();
+    std::iter::once(&request["id"])
+        .chain(over)
+        .map(|id| id.as_str().unwrap_or_default().to_owned())
+        .collect()
+}
+
 /// Builds a message for a tab as the worker does.
 pub(crate) fn build(stamp: &Stamp, message: &HostMessage, response: Option<Body>) -> Value {
     let mut built = serde_json::to_value(stamp).unwrap_or_default();
@@ -116,8 +125,20 @@ fn limits(rules: &[Rule], terms: Terms) -> Vec<Value> {
 
 /// A job as the client hands it in; absent fields are left out.
 pub(crate) fn job(wish: &Wish, api: &Api, id: &str, now_ms: u64) -> Value {
-    let mut job = json!({ "id": id, "url": format!("{}/{id}", api.origin), "method": wish.method });
+    // Edits of one key speak to one address, and so do some reads: they may go together.
+    let address = match (wish.method, wish.key) {
+        ("PATCH" | "PUT" | "DELETE", Some(key)) => format!("record-{key}"),
+        ("GET", None) if wish.cost == 1 => "list".to_owned(),
+        _ => id.to_owned(),
+    };
+    let url = format!("{}/{address}", api.origin);
+    let mut job = json!({ "id": id, "url": url, "method": wish.method });
     let fields = [
+        ("bodyHash", (wish.method == "GET").then(|| json!(0))),
+        (
+            "supersede",
+            (wish.method == "DELETE" && wish.cost == 1).then(|| json!(true)),
+        ),
         (
             "key",
             wish.key.map(|key| json!(format!("{}:{key}", api.origin))),

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use paceline_core::change::Change;
 use paceline_core::ids::Seq;
 use paceline_core::job::{Card, Record, Repeat, State};
+use paceline_core::kind::Kind;
 
 use self::pacing::Pacing;
 use crate::profile::Api;
@@ -29,6 +30,10 @@ pub(crate) struct Entry {
     retries: u32,
     /// Retries that took the risk of doing it twice.
     pub(crate) forced: u32,
+    /// The job that carries its request.
+    merged_into: Option<Seq>,
+    /// Whose requests made up the one that was sent last.
+    parts: Vec<String>,
     claims: BTreeMap<u32, Claim>,
 }
 
@@ -74,8 +79,16 @@ impl Model {
         let in_group = |job: &Entry| {
             group.is_some() && job.card.group.as_ref().map(|group| group.as_str()) == group
         };
-        for (name, job) in &mut self.jobs {
-            if names.contains(name) || in_group(job) {
+        // What went together is retried together.
+        let carrier = |job: &Entry| job.merged_into.unwrap_or(job.seq);
+        let asked: BTreeSet<Seq> = self
+            .jobs
+            .iter()
+            .filter(|(name, job)| names.contains(name) || in_group(job))
+            .map(|(_, job)| carrier(job))
+            .collect();
+        for job in self.jobs.values_mut() {
+            if asked.contains(&carrier(job)) {
                 job.retries += 1;
                 job.forced += u32::from(is_forced);
             }
@@ -144,6 +157,8 @@ impl Model {
             is_dropped: false,
             retries: 0,
             forced: 0,
+            merged_into: None,
+            parts: Vec::new(),
             claims: BTreeMap::new(),
         };
         if let Some(key) = &card.key {
@@ -227,12 +242,13 @@ impl Model {
         }
         job.state = record.state;
         job.attempt = record.attempt;
+        job.merged_into = record.merged_into;
         if let Some(key) = &job.card.key {
             let line = self
                 .unsettled_of_key
                 .entry(key.as_str().to_owned())
                 .or_default();
-            match record.state.is_settled() {
+            match record.state.is_settled() || record.merged_into.is_some() {
                 true => line.remove(&seq),
                 false => line.insert(seq),
             };
@@ -344,6 +360,66 @@ impl Model {
         }
     }
 
+    /// Takes the names of the jobs whose requests make up a request that is sent.
+    ///
+    /// # Errors
+    /// When they are not edits of one record in their order, or a repeat differs from what was sent before.
+    pub(crate) fn sent_parts(&mut self, seq: Seq, parts: Vec<String>) -> Result<(), Broken> {
+        let entries: Vec<&Entry> = parts
+            .iter()
+            .filter_map(|name| self.jobs.get(name))
+            .collect();
+        let Some(job) = self.names.get(&seq).and_then(|name| self.jobs.get(name)) else {
+            return Err(("unclaimed", format!("{seq:?} is sent and not stored")));
+        };
+        let of_one = entries.iter().all(|part| {
+            let (one, other) = (&part.card, &job.card);
+            (&one.key, &one.principal, &one.budget) == (&other.key, &other.principal, &other.budget)
+                && one.kind == other.kind
+                && part.seq >= job.seq
+        });
+        let is_in_order = entries.is_sorted_by_key(|part| part.seq);
+        let is_replaced = job.card.kind == Kind::Replace && entries.len() == 1;
+        let has_own = entries.first().is_some_and(|part| part.seq == seq) || is_replaced;
+        let told = || {
+            format!(
+                "{} is sent as {parts:?}, before as {:?}",
+                job.card.id, job.parts
+            )
+        };
+        if entries.len() != parts.len() || !of_one || !is_in_order || !has_own {
+            return Err(("merge", told()));
+        }
+        if !job.parts.is_empty() && job.parts != parts {
+            return Err(("merge", told()));
+        }
+        let name = job.card.id.as_str().to_owned();
+        if let Some(job) = self.jobs.get_mut(&name) {
+            job.parts = parts;
+        }
+        Ok(())
+    }
+
+    /// A merged job that is done was a part of what was sent, or was replaced or the same as that.
+    fn judge_carried(&self, job: &Entry, carrier: Seq) -> Result<(), Broken> {
+        let carrier = self
+            .names
+            .get(&carrier)
+            .and_then(|name| self.jobs.get(name));
+        let name = job.card.id.as_str().to_owned();
+        let is_sent = carrier.is_some_and(|carrier| {
+            let is_laid_over = job.card.kind == Kind::Patch && job.card.key.is_some();
+            !carrier.parts.is_empty() && (!is_laid_over || carrier.parts.contains(&name))
+        });
+        match is_sent {
+            true => Ok(()),
+            false => Err((
+                "effects",
+                format!("{name} is done and was never a part of a request"),
+            )),
+        }
+    }
+
     /// Judges how often a job may have taken effect.
     ///
     /// # Errors
@@ -352,6 +428,9 @@ impl Model {
         let Some(job) = self.jobs.get(name) else {
             return Err(("effects", format!("{name} took effect and is not stored")));
         };
+        if let Some(carrier) = job.merged_into.filter(|_| job.state == State::Done) {
+            return self.judge_carried(job, carrier);
+        }
         let may_repeat = job.card.repeat == Repeat::Always;
         if !may_repeat && times > 1 + job.forced {
             return Err(("effects", format!("{name} took effect {times} times")));

@@ -156,6 +156,8 @@ impl World {
             "effects: []",
             "pending: {}",
             "keys: {}",
+            "newest: {}",
+            "merged: 0,",
             "delayed: {}",
             "expiring: {}",
             "undecided: {}",
