@@ -190,6 +190,10 @@ export type BudgetMessage = {
   parent?: string | null,
   /** The budgets that its server's scopes stand for. */
   scopes?: { [key in string]: string } | null,
+  /** How bulk and background jobs start: `auto` (the default), `burst` or `even`. */
+  pace?: string | null,
+  /** What bulk and background jobs leave for other lanes. */
+  reserve?: ReserveMessage | null,
   /** How the server takes idempotency keys. */
   idempotency?: IdempotencyMessage | null,
 };
@@ -217,6 +221,12 @@ export type IdempotencyMessage = {
   header: string,
   /** How long the server honours a key, in milliseconds; a day by default. */
   ttlMs?: number | null,
+};
+
+/** What bulk and background jobs leave for other lanes. */
+export type ReserveMessage = {
+  /** The part of each limit that is kept for the interactive lane, from 0 to 0.9. */
+  interactive?: number | null,
 };
 
 /** Who speaks: every message of a host carries it, so that a tab notices a new host. */

@@ -42,6 +42,13 @@ export interface Budget {
   parent?: string;
   /** The budgets that its server's scopes stand for; one that is not named here makes a budget of its own. */
   scopes?: Record<string, string>;
+  /**
+   * How bulk and background jobs start. `auto` (the default): evenly over windows longer than a second, small bulks at once;
+   * `burst`: as fast as the limits admit; `even`: evenly over every window.
+   */
+  pace?: "auto" | "burst" | "even";
+  /** The part of each limit that bulk and background jobs leave for the interactive lane, from 0 to 0.9. */
+  reserve?: { interactive?: number };
   /** How the server takes idempotency keys. */
   idempotency?: { header: string; ttlMs?: number };
 }

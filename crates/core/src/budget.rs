@@ -19,11 +19,12 @@ use crate::job::{HoldCause, Lane, LearnedLimit};
 use crate::lane::Lanes;
 use crate::latency::Latency;
 use crate::limit::{Limiter, Ticket};
+use crate::pacer::{Pacer, Spacing};
 use crate::signals::BudgetSignal;
 use crate::time::{Mono, Now, Wall};
 
 use adapt::WHOLE;
-pub(crate) use check::Blocked;
+pub(crate) use check::{Asked, Blocked};
 pub(crate) use estimate::Work;
 use learned::Lost;
 pub(crate) use learned::Published;
@@ -45,6 +46,7 @@ pub(crate) struct Spend {
 pub(crate) struct Budget {
     config: BudgetConfig,
     limiters: Vec<Limiter>,
+    pacer: Pacer,
     pub(crate) lanes: Lanes,
     latency: Latency,
     sync: Sync,
@@ -83,6 +85,7 @@ impl Budget {
             .map(|rule| Limiter::new(*rule, now))
             .collect();
         Self {
+            pacer: Pacer::new(config.pace(), config.rules().iter().copied()),
             config,
             limiters,
             lanes: Lanes::default(),
@@ -147,6 +150,8 @@ impl Budget {
                 }
             }
         }
+        let rules = self.limiters.iter().map(Limiter::rule);
+        self.pacer.configure(self.config.pace(), rules);
         new
     }
 
@@ -161,6 +166,8 @@ impl Budget {
                     Some(ticket) => limiter.take(ticket, spend.cost, now),
                     None => limiter.restore(spend.cost, spend.start, spend.end, now),
                 }
+                let back_at = limiter.back_at(now.mono, now.wall.since(spend.start));
+                self.pacer.restore(*index, spend.cost, now.mono, back_at);
             }
         }
     }
@@ -244,6 +251,24 @@ impl Budget {
         }
     }
 
+    /// Notes that a job of `lane` was taken for the instant that `check` named, after it was removed from its lane.
+    pub(crate) fn started(&mut self, lane: Lane, cost: u32, at: Mono) {
+        self.space(lane, cost, at);
+        self.lanes.started(lane);
+    }
+
+    /// Notes a start of `lane`, here or in a budget under this one, for the spacing of those that follow.
+    pub(crate) fn space(&mut self, lane: Lane, cost: u32, at: Mono) {
+        let spacing = match lane {
+            Lane::Interactive => Spacing::None,
+            Lane::Bulk | Lane::Background => Spacing::Gap,
+        };
+        for (index, limiter) in self.limiters.iter().enumerate() {
+            let back_at = limiter.back_at(at, 0);
+            self.pacer.started(index, cost, spacing, at, back_at);
+        }
+    }
+
     /// Notes an answer. `took_ms` is the time from its start.
     pub(crate) fn answered(&mut self, ticket: Ticket, took_ms: u64, now: Mono) {
         self.latency.push(took_ms, now);
@@ -263,6 +288,7 @@ impl Budget {
             limiter.give_back(ticket, cost, now);
         }
         self.sync.forget(ticket);
+        self.pacer.gave_back(cost);
         self.in_flight = self.in_flight.saturating_sub(1);
     }
 

@@ -19,6 +19,9 @@ pub const MAX_SCOPES: usize = 64;
 /// The most requests in flight that a budget may be given.
 pub const MAX_IN_FLIGHT: u32 = 1_000;
 
+/// The largest part of a rule that may be kept for the interactive lane, in thousandths.
+pub const MAX_RESERVE_PERMILLE: u32 = 900;
+
 /// How a rule counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Algorithm {
@@ -101,6 +104,37 @@ pub enum Anchor {
     Clock,
 }
 
+/// How bulk and background jobs start while a rule over a window would let many start at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Pace {
+    /// Evenly over windows longer than a second, small bulks at once.
+    #[default]
+    Auto,
+    /// As fast as the rules admit.
+    Burst,
+    /// Evenly over every window, however short, small bulks too.
+    Even,
+}
+
+impl Pace {
+    /// All paces.
+    pub const ALL: [Self; 3] = [Self::Auto, Self::Burst, Self::Even];
+
+    /// Parses the name used in configurations.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|pace| pace.as_str() == name)
+    }
+
+    /// Returns the name used in configurations.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Burst => "burst",
+            Self::Even => "even",
+        }
+    }
+}
+
 /// `limit` units per window, counted by one algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LimitRule {
@@ -136,6 +170,9 @@ pub enum ConfigError {
     /// The share is out of range.
     #[error("expected a share above 0 and up to 1, got {0}")]
     Share(String),
+    /// The part that is kept for the interactive lane is out of range.
+    #[error("expected 0 to 900 thousandths kept for the interactive lane, got {0}")]
+    Reserve(u32),
 }
 
 impl LimitRule {
@@ -268,6 +305,8 @@ pub struct BudgetConfig {
     parent: Option<BudgetId>,
     scopes: BTreeMap<String, BudgetId>,
     base: Option<BudgetId>,
+    pace: Pace,
+    reserve_permille: u32,
 }
 
 impl BudgetConfig {
@@ -304,6 +343,28 @@ impl BudgetConfig {
             parent: None,
             scopes: BTreeMap::new(),
             base: None,
+            pace: Pace::default(),
+            reserve_permille: 0,
+        })
+    }
+
+    /// Returns the budget with another pace of its bulk and background jobs.
+    #[must_use]
+    pub fn with_pace(self, pace: Pace) -> Self {
+        Self { pace, ..self }
+    }
+
+    /// Returns the budget with that many thousandths of each rule kept for the interactive lane.
+    ///
+    /// # Errors
+    /// When it is more than [`MAX_RESERVE_PERMILLE`].
+    pub fn with_reserve(self, reserve_permille: u32) -> Result<Self, ConfigError> {
+        if reserve_permille > MAX_RESERVE_PERMILLE {
+            return Err(ConfigError::Reserve(reserve_permille));
+        }
+        Ok(Self {
+            reserve_permille,
+            ..self
         })
     }
 
@@ -355,6 +416,8 @@ impl BudgetConfig {
             parent: None,
             scopes: BTreeMap::new(),
             base: None,
+            pace: Pace::default(),
+            reserve_permille: 0,
         }
     }
 
@@ -401,6 +464,18 @@ impl BudgetConfig {
     /// Returns how long the server honours an idempotency key, in milliseconds.
     pub const fn key_ttl_ms(&self) -> Option<u64> {
         self.key_ttl_ms
+    }
+
+    /// Returns the pace of bulk and background jobs.
+    pub const fn pace(&self) -> Pace {
+        self.pace
+    }
+
+    /// Returns the units of a rule that are kept for the interactive lane: never all of them.
+    pub fn reserve(&self, rule: LimitRule) -> u32 {
+        let part = u64::from(rule.limit).saturating_mul(u64::from(self.reserve_permille));
+        let units = u32::try_from(part.div_ceil(1_000)).unwrap_or(u32::MAX);
+        units.min(rule.limit.saturating_sub(1))
     }
 
     /// Returns the largest cost that can ever be admitted.

@@ -12,7 +12,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::budget::{Blocked, Budget, Work};
+use crate::budget::{Asked, Blocked, Budget, Work};
 use crate::config::LimitRule;
 use crate::histogram::Histogram;
 use crate::ids::Seq;
@@ -243,7 +243,12 @@ impl Forecast {
             let (lane, _) = self.budget.lanes.next()?;
             let next = self.first_of(lane)?;
             let now = self.now.mono;
-            match self.budget.check(next.cost, now, now) {
+            let asked = Asked {
+                urgency: self.budget.urgency(lane),
+                cost: next.cost,
+                horizon: now,
+            };
+            match self.budget.check(asked, now) {
                 Ok(start) => self.start(lane, next, start),
                 Err(blocked) => {
                     self.note_used_up(blocked);
@@ -310,7 +315,7 @@ impl Forecast {
             None => self.take_ready(lane),
         }
         self.fill_lanes();
-        self.budget.lanes.started(lane);
+        self.budget.started(lane, next.cost, start);
         let ends_at = start.plus(self.latency_ms);
         self.ends.insert((ends_at, ticket), next.owner);
     }

@@ -1,7 +1,11 @@
 //! Which of the ready jobs of one budget goes first.
 //!
 //! Interactive before bulk before background, but under pressure bulk gets at least 1 of 10 starts and background 1 of
-//! 50, oldest first, so that none starves. A job that the server refused unread goes before others of its lane.
+//! 50, oldest first, so that none starves. Bounds, while nothing pauses or holds the budget: before the oldest ready job of
+//! the background lane at most [`BACKGROUND_SHARE`] - 1 others start, before the oldest of the bulk lane at most
+//! [`BULK_SHARE`] (one of them may be a background job that is due), however many interactive jobs come; so the n-th of
+//! a lane starts within n times as many and its own. At R starts a second that is 11 / R and 50 / R seconds for the oldest.
+//! A job that the server refused unread goes before others of its lane.
 //! The choice does not change while it waits for room (unless a more urgent job comes), so that a heavy job is not
 //! overtaken for ever by light ones.
 
@@ -79,6 +83,15 @@ impl Lanes {
         self.lane(lane).first().map(|(_, seq)| (lane, *seq))
     }
 
+    /// Tells whether a lane's guaranteed share is due: it goes next whatever else waits.
+    pub fn is_due(&self, lane: Lane) -> bool {
+        match lane {
+            Lane::Interactive => false,
+            Lane::Bulk => self.starts_since_bulk >= BULK_SHARE - 1,
+            Lane::Background => self.starts_since_background >= BACKGROUND_SHARE - 1,
+        }
+    }
+
     /// Notes a start from `lane`, after the job was removed.
     pub fn started(&mut self, lane: Lane) {
         self.starts_since_bulk = Self::count(
@@ -95,11 +108,12 @@ impl Lanes {
 
     fn next_lane(&self) -> Option<Lane> {
         let waits = |lane: Lane| !self.lane(lane).is_empty();
-        if waits(Lane::Background) && self.starts_since_background >= BACKGROUND_SHARE - 1 {
-            return Some(Lane::Background);
-        }
-        if waits(Lane::Bulk) && self.starts_since_bulk >= BULK_SHARE - 1 {
-            return Some(Lane::Bulk);
+        let due = [Lane::Background, Lane::Bulk].into_iter();
+        if let Some(lane) = due
+            .filter(|lane| waits(*lane))
+            .find(|lane| self.is_due(*lane))
+        {
+            return Some(lane);
         }
         Lane::ALL.into_iter().find(|lane| waits(*lane))
     }

@@ -22,6 +22,7 @@ pub mod kind;
 pub mod lane;
 pub mod latency;
 pub mod limit;
+mod pacer;
 pub mod plan;
 pub mod scheduler;
 pub mod signals;

@@ -226,6 +226,21 @@ impl Limiter {
         }
     }
 
+    /// Returns when a unit that was taken `ago_ms` before `now` comes back, at the earliest.
+    pub fn back_at(&self, now: Mono, ago_ms: u64) -> Mono {
+        let after_a_window = now.plus(self.rule().window_ms()).minus(ago_ms);
+        match self {
+            Self::FixedWindow(window) => window.ends_at().unwrap_or(after_a_window),
+            Self::ArrivalLog(_)
+            | Self::SlidingLog(_)
+            | Self::SlidingCounter(_)
+            | Self::TokenBucket(_)
+            | Self::LeakyQueue(_)
+            | Self::Gcra(_)
+            | Self::BatchRest(_) => after_a_window,
+        }
+    }
+
     /// Returns the rule.
     pub const fn rule(&self) -> LimitRule {
         match self {

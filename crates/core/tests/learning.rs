@@ -3,7 +3,7 @@
 mod kit;
 
 use kit::{CardExt, Moment, Script, World, card, cards};
-use paceline_core::config::{Algorithm, BudgetConfig, LimitRule};
+use paceline_core::config::{Algorithm, BudgetConfig, LimitRule, Pace};
 use paceline_core::ids::BudgetId;
 use paceline_core::io::Input;
 use paceline_core::job::{Lane, State};
@@ -209,7 +209,7 @@ fn a_published_limit_that_is_higher_counts_only_where_ours_is_a_guess() {
 #[test]
 fn an_unknown_api_takes_the_window_that_it_publishes_and_keeps_it_over_a_takeover() {
     let api = "origin:https://a.test";
-    let config = || BudgetConfig::implicit(id(api));
+    let config = || BudgetConfig::implicit(id(api)).with_pace(Pace::Burst);
     let mut world = World::with(config(), 7);
     world.server.says = Some(Box::new(|_| Signals {
         concurrency: Some(30),
@@ -492,7 +492,7 @@ fn a_cost_in_the_answer_corrects_what_was_taken() {
     let starts_after = |cost: Option<u32>, algorithm| {
         let rule = LimitRule::new(10, 10_000, algorithm).expect("rule");
         let config = BudgetConfig::new(id("api"), vec![rule], None, 1_000, None);
-        let mut world = World::with(config.expect("budget"), 7);
+        let mut world = World::with(config.expect("budget").with_pace(Pace::Burst), 7);
         world.server.says = Some(Box::new(move |moment| Signals {
             cost: cost.filter(|_| moment.id == "first0"),
             ..Signals::default()

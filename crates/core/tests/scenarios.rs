@@ -860,7 +860,7 @@ fn a_new_owner_counts_the_attempts_before_the_last() {
     let mut world = World::new(&["2/10s"], None);
     let once = vec![Script::Status(503)];
     world.server.scripts.insert("a".into(), once);
-    world.enqueue(vec![card("a")]);
+    world.enqueue(vec![card("a").lane(Lane::Interactive)]);
     world.run_until(2_000);
     assert_eq!(world.server.arrivals.len(), 2);
 

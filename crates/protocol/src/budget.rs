@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use paceline_core::config::{
-    Algorithm, Anchor, BudgetConfig, ConfigError, LimitRule, parse_window,
+    Algorithm, Anchor, BudgetConfig, ConfigError, LimitRule, MAX_RESERVE_PERMILLE, Pace,
+    parse_window,
 };
 use paceline_core::ids::BudgetId;
 use serde::Deserialize;
@@ -48,9 +49,25 @@ pub struct BudgetMessage {
     /// The budgets that its server's scopes stand for.
     #[serde(default)]
     pub scopes: Option<BTreeMap<String, String>>,
+    /// How bulk and background jobs start: `auto` (the default), `burst` or `even`.
+    #[serde(default)]
+    pub pace: Option<String>,
+    /// What bulk and background jobs leave for other lanes.
+    #[serde(default)]
+    pub reserve: Option<ReserveMessage>,
     /// How the server takes idempotency keys.
     #[serde(default)]
     pub idempotency: Option<IdempotencyMessage>,
+}
+
+/// What bulk and background jobs leave for other lanes.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields = nullable))]
+#[serde(rename_all = "camelCase")]
+pub struct ReserveMessage {
+    /// The part of each limit that is kept for the interactive lane, from 0 to 0.9.
+    #[serde(default)]
+    pub interactive: Option<f64>,
 }
 
 /// A rule: `"100/10s"`, or its parts.
@@ -118,6 +135,7 @@ pub struct Budget {
 }
 
 const IN_FLIGHT: &str = "a whole number from 1 to 1000";
+const RESERVE: &str = "a number from 0 to 0.9";
 const DAY_MS: u64 = 86_400_000;
 
 /// Parses the budgets of one message.
@@ -237,6 +255,10 @@ fn parse_budget(message: &BudgetMessage, path: &str) -> Result<Budget, WireError
     let config = config.with_parent(parent);
     let config = config.with_scopes(parse_scopes(message, path)?);
     let config = config.map_err(|error| bad("scopes", "up to 64 scopes", &error.to_string()))?;
+    let config = config
+        .with_pace(parse_pace(message, path)?)
+        .with_reserve(parse_reserve(message, path)?)
+        .map_err(|error| bad("reserve.interactive", RESERVE, &error.to_string()))?;
     Ok(Budget {
         config,
         matches: message.matches.clone(),
@@ -293,6 +315,32 @@ fn parse_scopes(
         scopes.insert(scope.clone(), id);
     }
     Ok(scopes)
+}
+
+fn parse_pace(message: &BudgetMessage, path: &str) -> Result<Pace, WireError> {
+    let Some(name) = &message.pace else {
+        return Ok(Pace::default());
+    };
+    Pace::parse(name).ok_or_else(|| {
+        let expected = format!("a pace: {}", Pace::ALL.map(Pace::as_str).join(", "));
+        WireError::field(Code::BadJob, format!("{path}.pace"), expected, name)
+    })
+}
+
+/// Takes the part that is kept for the interactive lane, rounded up to thousandths.
+fn parse_reserve(message: &BudgetMessage, path: &str) -> Result<u32, WireError> {
+    let part = message.reserve.and_then(|reserve| reserve.interactive);
+    let part = part.unwrap_or(0.0);
+    if !(0.0..=f64::from(MAX_RESERVE_PERMILLE) / 1_000.0).contains(&part) {
+        let field = format!("{path}.reserve.interactive");
+        return Err(WireError::field(
+            Code::BadJob,
+            field,
+            RESERVE,
+            &part.to_string(),
+        ));
+    }
+    Ok(((part * 1_000.0).ceil() as u32).min(MAX_RESERVE_PERMILLE))
 }
 
 fn parse_limit(limit: &LimitMessage, path: &str) -> Result<LimitRule, WireError> {
@@ -455,6 +503,36 @@ mod tests {
             field(serde_json::json!({ "scopes": many })),
             "budgets[0].scopes"
         );
+    }
+
+    #[test]
+    fn reads_pace_and_reserve() {
+        let config = linked(
+            serde_json::json!({ "limits": ["200/10s"], "pace": "even", "reserve": { "interactive": 0.05 } }),
+        );
+        let plain =
+            linked(serde_json::json!({ "limits": ["200/10s"], "pace": null, "reserve": {} }))
+                .unwrap();
+
+        let config = config.unwrap();
+        assert_eq!(config.pace(), Pace::Even);
+        assert_eq!(config.reserve(config.rules()[0]), 10);
+        assert_eq!(plain.pace(), Pace::Auto);
+        assert_eq!(plain.reserve(plain.rules()[0]), 0);
+    }
+
+    #[test]
+    fn names_the_pace_or_reserve_that_is_wrong() {
+        let field = |fields| linked(fields).unwrap_err().field.unwrap();
+
+        assert_eq!(
+            field(serde_json::json!({ "pace": "fast" })),
+            "budgets[0].pace"
+        );
+        for part in [-0.1, 0.95, 5.0] {
+            let reserve = serde_json::json!({ "reserve": { "interactive": part } });
+            assert_eq!(field(reserve), "budgets[0].reserve.interactive");
+        }
     }
 
     #[test]

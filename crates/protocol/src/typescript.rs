@@ -5,7 +5,9 @@ use std::path::Path;
 use paceline_core::job::{Lane as CoreLane, State as CoreState};
 use ts_rs::{Config, TS};
 
-use crate::budget::{BudgetMessage, IdempotencyMessage, LimitMessage, WindowMessage};
+use crate::budget::{
+    BudgetMessage, IdempotencyMessage, LimitMessage, ReserveMessage, WindowMessage,
+};
 use crate::error::{Code, WireError};
 use crate::job::JobMessage;
 use crate::plan::{
@@ -105,6 +107,7 @@ fn types() -> String {
         one::<LimitMessage>(),
         one::<WindowMessage>(),
         one::<IdempotencyMessage>(),
+        one::<ReserveMessage>(),
     ];
     let replies = [
         one::<Stamp>(),

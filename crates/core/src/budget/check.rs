@@ -1,10 +1,15 @@
-//! When a cost may start: holds, pause, concurrency, ramp and rules, in that order.
+//! When a job may start: holds, pause, concurrency, ramp, spacing and rules, in that order.
 //!
 //! Invariant: an instant that was looked at is not gone back on.
+//!
+//! **The reserve.** Bulk and background jobs start only while the units that are kept for the interactive lane stay free
+//! besides their own. Neither that nor spacing holds up a lane whose guaranteed share is due: those shares are small, and
+//! with an endless interactive load the reserve would never be free.
 
 use super::{Budget, fitting};
 use crate::config::LimitRule;
 use crate::io::Cause;
+use crate::job::Lane;
 use crate::limit::Admission;
 use crate::time::Mono;
 
@@ -20,14 +25,45 @@ pub(crate) struct Blocked {
     pub(crate) depth: u8,
 }
 
+/// Whether a start gives way to the interactive lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Urgency {
+    /// Interactive, or the due share of another lane.
+    Pressing,
+    /// It is spaced, and leaves the reserve.
+    GivesWay,
+}
+
+/// What is asked for one start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub(crate) urgency: Urgency,
+    pub(crate) cost: u32,
+    /// How far ahead it may be claimed.
+    pub(crate) horizon: Mono,
+}
+
 impl Budget {
-    /// Tells from when on a cost may start, if that is now or before `horizon`; else why not, and until when.
+    /// Tells whether the next start of a lane gives way.
+    pub(crate) fn urgency(&self, lane: Lane) -> Urgency {
+        match lane {
+            Lane::Bulk | Lane::Background if !self.lanes.is_due(lane) => Urgency::GivesWay,
+            Lane::Interactive | Lane::Bulk | Lane::Background => Urgency::Pressing,
+        }
+    }
+
+    /// Tells from when on a cost may start, if that is now or before the horizon; else why not, and until when.
     ///
     /// Once something was taken for an instant that is still to come, what follows is judged as of then.
-    pub(crate) fn check(&mut self, cost: u32, now: Mono, horizon: Mono) -> Result<Mono, Blocked> {
+    pub(crate) fn check(&mut self, asked: Asked, now: Mono) -> Result<Mono, Blocked> {
+        let Asked {
+            urgency,
+            cost,
+            horizon,
+        } = asked;
         let mut start = now.max(self.judged_until);
         loop {
-            match self.check_at(cost, now, start) {
+            match self.check_at(urgency, cost, now, start) {
                 Ok(()) => return Ok(start),
                 Err(Blocked {
                     cause: Cause::Rate,
@@ -43,7 +79,13 @@ impl Budget {
         }
     }
 
-    pub(super) fn check_at(&mut self, cost: u32, now: Mono, start: Mono) -> Result<(), Blocked> {
+    pub(super) fn check_at(
+        &mut self,
+        urgency: Urgency,
+        cost: u32,
+        now: Mono,
+        start: Mono,
+    ) -> Result<(), Blocked> {
         let blocked = |cause, until| {
             Err(Blocked {
                 cause,
@@ -66,18 +108,37 @@ impl Budget {
         {
             return blocked(Cause::Rate, Some(ramp.next_at));
         }
-        self.check_rules(cost, start)?;
+        let gives_way = urgency == Urgency::GivesWay;
+        if gives_way && let Some((until, rule)) = self.pacer.check(cost, start) {
+            return Err(Blocked {
+                cause: Cause::Rate,
+                until: Some(until),
+                rule: Some(rule),
+                depth: 0,
+            });
+        }
+        self.check_rules(urgency, cost, start)?;
         match self.sync.defers(cost, start) {
             Some(until) => blocked(Cause::Rate, Some(until)),
             None => Ok(()),
         }
     }
 
-    pub(super) fn check_rules(&mut self, cost: u32, now: Mono) -> Result<(), Blocked> {
+    pub(super) fn check_rules(
+        &mut self,
+        urgency: Urgency,
+        cost: u32,
+        now: Mono,
+    ) -> Result<(), Blocked> {
+        let reserve_of = |rule| match urgency {
+            Urgency::GivesWay => self.config.reserve(rule),
+            Urgency::Pressing => 0,
+        };
         let mut worst = Admission::Admit;
         let mut rule = None;
         for limiter in &mut self.limiters {
-            let both = worst.and(limiter.check(fitting(limiter, cost), now));
+            let asked = cost.saturating_add(reserve_of(limiter.rule()));
+            let both = worst.and(limiter.check(fitting(limiter, asked), now));
             if both != worst {
                 worst = both;
                 rule = Some(limiter.rule());

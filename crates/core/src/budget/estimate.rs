@@ -106,6 +106,9 @@ impl Budget {
         });
         let by_rules = by_rules.max().unwrap_or(0);
         let by_server = self.sync.resets_at(cost, now).map_or(0, |at| at.since(now));
+        // Lanes are asked for from the most urgent on, so what is not interactive is spaced.
+        let spaced = cost.saturating_sub(self.waiting_cost.first().copied().unwrap_or(0));
+        let by_rules = by_rules.max(self.pacer.eta_ms(spaced, now));
         let by_flight = self.by_flight_ms(work, latency_ms);
         Some(
             paused_ms

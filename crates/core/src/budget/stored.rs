@@ -37,8 +37,10 @@ impl Budget {
 
     /// Takes what an attempt of an earlier owner used; attempts come in the order of their starts.
     pub(crate) fn restore_spent(&mut self, cost: u32, start: Wall, end: Wall, now: Now) {
-        for limiter in &mut self.limiters {
+        for (index, limiter) in self.limiters.iter_mut().enumerate() {
             limiter.restore(cost, start, end, now);
+            let back_at = limiter.back_at(now.mono, now.wall.since(start));
+            self.pacer.restore(index, cost, now.mono, back_at);
         }
     }
 

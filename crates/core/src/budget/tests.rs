@@ -4,6 +4,7 @@ use super::*;
 use crate::config::{Algorithm, LimitRule};
 use crate::ids::{BudgetId, Seq};
 use crate::io::Cause;
+use crate::lane::Rank;
 
 fn budget(rules: &[&str], max_in_flight: Option<u64>) -> Budget {
     let rules = rules
@@ -25,8 +26,24 @@ fn at(millis: u64) -> Mono {
     Mono::from_millis(millis)
 }
 
+fn ask(
+    budget: &mut Budget,
+    lane: Lane,
+    cost: u32,
+    at: Mono,
+    horizon: Mono,
+) -> Result<Mono, Blocked> {
+    let urgency = budget.urgency(lane);
+    let asked = Asked {
+        urgency,
+        cost,
+        horizon,
+    };
+    budget.check(asked, at)
+}
+
 fn check(budget: &mut Budget, cost: u32, at: Mono) -> Result<Mono, Blocked> {
-    budget.check(cost, at, at)
+    ask(budget, Lane::Interactive, cost, at, at)
 }
 
 fn ticket(n: u64) -> Ticket {
@@ -237,9 +254,15 @@ fn an_instant_that_was_looked_at_is_not_gone_back_on() {
     budget.take(ticket(1), 1, now(0));
     budget.answered(ticket(1), 10, at(10));
 
-    assert_eq!(budget.check(1, at(1_000), at(1_020)), Ok(at(1_011)));
+    assert_eq!(
+        ask(&mut budget, Lane::Interactive, 1, at(1_000), at(1_020)),
+        Ok(at(1_011))
+    );
 
-    assert_eq!(budget.check(1, at(1_000), at(1_000)), Ok(at(1_011)));
+    assert_eq!(
+        ask(&mut budget, Lane::Interactive, 1, at(1_000), at(1_000)),
+        Ok(at(1_011))
+    );
 }
 
 #[test]
@@ -280,11 +303,11 @@ fn what_follows_an_early_claim_is_judged_as_of_then() {
         budget.take(ticket(n), 1, now(0));
         budget.answered(ticket(n), 10, at(n * 5));
     }
-    assert!(budget.check(1, at(990), at(1_000)).is_err());
+    assert!(ask(&mut budget, Lane::Interactive, 1, at(990), at(1_000)).is_err());
 
-    let first = budget.check(1, at(990), at(1_010)).unwrap();
+    let first = ask(&mut budget, Lane::Interactive, 1, at(990), at(1_010)).unwrap();
     budget.take(ticket(2), 1, now(first.as_millis()));
-    let second = budget.check(1, at(990), at(1_010)).unwrap();
+    let second = ask(&mut budget, Lane::Interactive, 1, at(990), at(1_010)).unwrap();
 
     assert_eq!((first, second), (at(1_001), at(1_006)));
 }
@@ -308,4 +331,26 @@ fn a_cost_above_a_new_rule_is_counted_whole_when_the_rule_grows() {
     budget.configure(config("5/10s"), at(200));
 
     assert!(check(&mut budget, 1, at(300)).is_err());
+}
+
+#[test]
+fn a_lane_whose_share_is_due_waits_for_neither_spacing_nor_the_reserve() {
+    let id = BudgetId::parse("b").unwrap();
+    let rules = vec![LimitRule::parse("40/10s", Algorithm::ArrivalLog).unwrap()];
+    let config = BudgetConfig::new(id, rules, None, 1_000, None).unwrap();
+    let mut budget = Budget::new(config.with_reserve(500).unwrap(), Mono::default());
+    let bulk = (Rank::InTurn, Seq::from_u64(500));
+    budget.lanes.insert(Lane::Bulk, bulk);
+    for n in 0..20 {
+        budget.take(ticket(n), 1, now(0));
+        budget.started(Lane::Bulk, 1, at(0));
+    }
+    assert!(ask(&mut budget, Lane::Bulk, 1, at(0), at(0)).is_err());
+
+    for n in 20..29 {
+        budget.take(ticket(n), 1, now(0));
+        budget.started(Lane::Interactive, 1, at(0));
+    }
+
+    assert_eq!(ask(&mut budget, Lane::Bulk, 1, at(0), at(0)), Ok(at(0)));
 }

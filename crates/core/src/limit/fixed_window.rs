@@ -77,6 +77,11 @@ impl FixedWindow {
         u32::try_from(free).unwrap_or(u32::MAX)
     }
 
+    /// Returns when its window ends, if one has begun.
+    pub const fn ends_at(&self) -> Option<Mono> {
+        self.ends_at
+    }
+
     /// Returns the rule.
     pub const fn rule(&self) -> LimitRule {
         self.rule

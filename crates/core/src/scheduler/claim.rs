@@ -1,6 +1,7 @@
 //! Starts jobs: chooses the next of each budget, takes its cost, and records the attempt.
 
 use super::{After, Core};
+use crate::budget::Asked;
 use crate::ids::{BudgetId, Seq};
 use crate::io::{Cause, Effect};
 use crate::job::{Card, Reason, Record, Repeat, Spent, State};
@@ -58,6 +59,7 @@ impl Core {
         let Some((lane, seq)) = budget.lanes.next() else {
             return false;
         };
+        let urgency = budget.urgency(lane);
         let Some(cost) = self.jobs.get(&seq).map(|job| job.card.cost) else {
             return false;
         };
@@ -75,7 +77,12 @@ impl Core {
             return true;
         }
         let parents = self.parents(id);
-        let checked = self.check_family(id, &parents, cost, now.mono, horizon);
+        let asked = Asked {
+            urgency,
+            cost,
+            horizon,
+        };
+        let checked = self.check_family(id, &parents, asked, now.mono);
         let start = match checked {
             Ok(start) => start,
             Err(blocked) => {
@@ -90,10 +97,14 @@ impl Core {
             wall: now.wall_of(start),
         };
         self.take_out(seq);
-        self.claim(seq, cost, parents, start, now);
+        self.claim(seq, cost, parents.clone(), start, now);
         self.turns = self.turns.saturating_add(1);
+        self.each_of(&parents, |parent| {
+            parent.space(lane, cost, start.mono);
+            false
+        });
         if let Some(budget) = self.budgets.get_mut(id) {
-            budget.lanes.started(lane);
+            budget.started(lane, cost, start.mono);
             budget.last_turn = self.turns;
         }
         true

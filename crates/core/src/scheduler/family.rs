@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Budget, Core, Snapshot};
-use crate::budget::{Blocked, Work};
+use crate::budget::{Asked, Blocked, Work};
 use crate::config::{MAX_PARENTS, MAX_WINDOW_MS};
 use crate::ids::{BudgetId, Seq};
 use crate::job::Lane;
@@ -57,9 +57,8 @@ impl Core {
         &mut self,
         id: &BudgetId,
         parents: &[BudgetId],
-        cost: u32,
+        asked: Asked,
         now: Mono,
-        horizon: Mono,
     ) -> Result<Mono, Blocked> {
         let mut start = now;
         loop {
@@ -69,7 +68,7 @@ impl Core {
                     continue;
                 };
                 start = budget
-                    .check(cost, start, horizon)
+                    .check(asked, start)
                     .map_err(|blocked| Blocked { depth, ..blocked })?;
             }
             // Whoever admits only later has to be asked about by the others again.
