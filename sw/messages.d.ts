@@ -196,6 +196,12 @@ export type BudgetMessage = {
   reserve?: ReserveMessage | null,
   /** How the server takes idempotency keys. */
   idempotency?: IdempotencyMessage | null,
+  /** What is documented of an API, by name; fields that are given win over it. */
+  preset?: string | null,
+  /** The plan of the preset. */
+  plan?: string | null,
+  /** How the server writes what it says of limits: a dialect's name, or `auto`. */
+  dialect?: string | null,
 };
 
 /** A rule: `"100/10s"`, or its parts. */

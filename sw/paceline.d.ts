@@ -51,6 +51,12 @@ export interface Budget {
   reserve?: { interactive?: number };
   /** How the server takes idempotency keys. */
   idempotency?: { header: string; ttlMs?: number };
+  /** What is documented of an API, by name, as in crates/signals/presets.json; fields that are given win over it. */
+  preset?: string;
+  /** The plan of the preset, where limits depend on one. */
+  plan?: string;
+  /** How the server writes what it says of limits: a dialect's name, `auto` if absent. */
+  dialect?: string;
 }
 
 /** What a connected page has. Events carry their news in `detail`. */

@@ -2,12 +2,13 @@
 
 /** @typedef {import("./wire.js").StoredRequest} StoredRequest */
 /** @typedef {import("./wire.js").Answer} Answer */
+/** @typedef {"errors" | "graphql" | "all"} BodyNeed of errors, of what GraphQL endpoints answer too, or of all */
 
 import { Arrivals } from "./arrivals.js";
 import { layOver } from "./merge.js";
 
 const MAX_BODY = 8 * 1024 * 1024;
-const TEXT_BYTES = 4 * 1024;
+const TEXT_BYTES = 16 * 1024;
 const arrivals = new Arrivals();
 
 const NULL_BODY = [101, 103, 204, 205, 304];
@@ -15,11 +16,11 @@ const NULL_BODY = [101, 103, 204, 205, 304];
 /**
  * Sends a request and reads its answer. Never rejects.
  * @param {StoredRequest} first
- * @param {{ timeoutMs: number, headers: [string, string][], later?: StoredRequest[] }} options headers to add for this
- * attempt, and requests whose bodies are laid over that of the first
+ * @param {{ timeoutMs: number, headers: [string, string][], later?: StoredRequest[], body?: BodyNeed }} options headers to add
+ * for this attempt, requests whose bodies are laid over that of the first, and of which answers the beginning is wanted
  * @returns {Promise<({ kind: "answer", at: number } & Answer) | { kind: "none", cause: "network" | "timed-out" | "never-left", message: string }>}
  */
-export async function send(first, { timeoutMs, headers, later = [] }) {
+export async function send(first, { timeoutMs, headers, later = [], body: need = "errors" }) {
   let request = first;
   try {
     if (later.length > 0) request = layOver(first, later);
@@ -50,7 +51,7 @@ export async function send(first, { timeoutMs, headers, later = [] }) {
     // What was read of a write's answer still tells its status; a read has nothing without its body.
     if (error !== undefined && isRead && response.ok) return none(error);
     const at = arrivals.arrivedAt(span, heardAt);
-    return { kind: "answer", at, ...describe(response), body, truncated, ...textOf(response, body) };
+    return { kind: "answer", at, ...describe(response), body, truncated, ...textOf(response, body, isWanted(request.url, need)) };
   } finally {
     arrivals.forget(request.url, span);
     clearTimeout(timer);
@@ -131,8 +132,13 @@ function join(chunks, length) {
   return whole.buffer;
 }
 
-/** @param {Response} response @param {ArrayBuffer | null} body */
-function textOf({ status }, body) {
-  if (status < 400 || !body) return {};
+/** Tells whether a served answer's body may say something of limits. @param {string} url @param {BodyNeed} need */
+function isWanted(url, need) {
+  return need === "all" || (need === "graphql" && /\/graphql(\.json)?([?#]|$)/.test(url));
+}
+
+/** @param {Response} response @param {ArrayBuffer | null} body @param {boolean} isServedWanted */
+function textOf({ status }, body, isServedWanted) {
+  if (!body || (status < 400 && !isServedWanted)) return {};
   return { text: new TextDecoder().decode(body.slice(0, TEXT_BYTES)) };
 }

@@ -9,7 +9,7 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package, Package
 const MAY_KNOW: [(&str, &[&str]); 13] = [
     ("paceline-core", &[]),
     ("paceline-signals", &["core"]),
-    ("paceline-protocol", &["core"]),
+    ("paceline-protocol", &["core", "signals"]),
     ("paceline-store", &["core"]),
     ("paceline-host", &["core", "signals", "protocol", "store"]),
     (

@@ -214,7 +214,8 @@ impl Engine {
                 later,
                 headers,
                 timeout_ms,
-            } => match message::send_options(headers, timeout_ms, later) {
+                body,
+            } => match message::send_options(headers, timeout_ms, later, body) {
                 Ok(options) => self.send(seq, attempt, &request, &options),
                 Err(error) => {
                     shell::complain("a request cannot be sent", &error);

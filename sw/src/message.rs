@@ -4,7 +4,7 @@ use js_sys::{Array, ArrayBuffer, Object, Reflect};
 use paceline_core::ids::Seq;
 use paceline_core::io::NoAnswer;
 use paceline_core::time::Now;
-use paceline_host::HostInput;
+use paceline_host::{BodyNeed, HostInput};
 use paceline_protocol::{Head, HostMessage, Request, Stamp, WireError, error::Code};
 use serde::{Deserialize, Serialize};
 use serde_wasm_bindgen::{Deserializer, Serializer};
@@ -69,16 +69,19 @@ pub(crate) fn send_options(
     headers: Vec<(String, String)>,
     timeout_ms: u32,
     later: Vec<JsValue>,
+    body: BodyNeed,
 ) -> Result<JsValue, JsValue> {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Options {
         timeout_ms: u32,
         headers: Vec<(String, String)>,
+        body: &'static str,
     }
     let options = Options {
         timeout_ms,
         headers,
+        body: body.as_str(),
     };
     let options = options.serialize(&Serializer::json_compatible())?;
     if !later.is_empty() {

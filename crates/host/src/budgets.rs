@@ -8,6 +8,7 @@ use paceline_protocol::WireError;
 use paceline_protocol::budget::{Budget, matches};
 use paceline_protocol::cost::cost_of;
 use paceline_protocol::error::Code;
+use paceline_signals::Dialect;
 
 /// The most budgets that are made for origins nobody declared.
 const MAX_IMPLICIT: usize = 1_000;
@@ -100,6 +101,12 @@ impl Budgets {
         let budget = self.declared.get(id);
         let cost = budget.and_then(|budget| cost_of(&budget.costs, method, url));
         cost.unwrap_or(1)
+    }
+
+    /// Returns how a budget's server writes what it says of limits.
+    pub(crate) fn dialect(&self, id: &BudgetId) -> Dialect {
+        let declared = self.declared.get(id);
+        declared.map_or(Dialect::auto(), |budget| budget.dialect)
     }
 
     /// Returns the header that carries a budget's idempotency keys.

@@ -19,6 +19,7 @@ mod requests;
 mod wire;
 
 pub use config::HostConfig;
+pub use paceline_signals::BodyNeed;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -129,6 +130,8 @@ pub enum HostOutput<B> {
         headers: Vec<(String, String)>,
         /// The time-out in milliseconds.
         timeout_ms: u32,
+        /// Of which answers the beginning of the body is wanted.
+        body: BodyNeed,
     },
     /// The store has another owner, or none: release everything and end.
     Stop(StoreError),
@@ -190,6 +193,8 @@ pub struct Host<B> {
     commits: Commits<B>,
     responses: BTreeMap<Seq, B>,
     repeats: BTreeMap<Seq, Sent>,
+    /// The dialects of requests on their way, where they are named.
+    dialects: BTreeMap<Seq, Dialect>,
     reads: VecDeque<query::Query>,
     outputs: VecDeque<HostOutput<B>>,
     next_request: RequestId,
@@ -221,6 +226,7 @@ impl<B: Clone + Default> Host<B> {
             commits: Commits::default(),
             responses: BTreeMap::new(),
             repeats: BTreeMap::new(),
+            dialects: BTreeMap::new(),
             reads: VecDeque::new(),
             outputs: VecDeque::new(),
             next_request: RequestId(1),
@@ -264,6 +270,7 @@ impl<B: Clone + Default> Host<B> {
                 response,
             } => {
                 let sent = self.repeats.remove(&seq).unwrap_or(Sent::First);
+                let dialect = self.dialects.remove(&seq).unwrap_or(Dialect::auto());
                 let answer = paceline_signals::read(
                     &Response {
                         status,
@@ -271,7 +278,7 @@ impl<B: Clone + Default> Host<B> {
                         text: text.as_deref(),
                         ..Response::default()
                     },
-                    Dialect::auto(),
+                    dialect,
                     sent,
                     now.wall,
                 );
@@ -294,6 +301,7 @@ impl<B: Clone + Default> Host<B> {
                 cause,
             } => {
                 self.repeats.remove(&seq);
+                self.dialects.remove(&seq);
                 self.drive(
                     Input::NoAnswer {
                         seq,
@@ -397,6 +405,10 @@ impl<B: Clone + Default> Host<B> {
                 if is_repeat && !headers.is_empty() {
                     self.repeats.insert(seq, Sent::AgainWithKey);
                 }
+                let dialect = self.budgets.dialect(&budget);
+                if dialect != Dialect::auto() {
+                    self.dialects.insert(seq, dialect);
+                }
                 match self.take_claimed_parts(seq) {
                     Some((request, later)) => {
                         self.outputs.push_back(HostOutput::Send {
@@ -406,6 +418,7 @@ impl<B: Clone + Default> Host<B> {
                             later,
                             headers,
                             timeout_ms,
+                            body: dialect.body(),
                         });
                     }
                     None => self.commits.missing.push((seq, attempt)),

@@ -7,10 +7,12 @@ use paceline_core::config::{
     parse_window,
 };
 use paceline_core::ids::BudgetId;
+use paceline_signals::Dialect;
 use serde::Deserialize;
 
 use crate::cost::{Cost, CostMessage, parse_costs};
 use crate::error::{Code, WireError};
+use crate::preset;
 
 /// The most budgets of one queue.
 pub const MAX_BUDGETS: usize = 1_000;
@@ -58,6 +60,15 @@ pub struct BudgetMessage {
     /// How the server takes idempotency keys.
     #[serde(default)]
     pub idempotency: Option<IdempotencyMessage>,
+    /// What is documented of an API, by name; fields that are given win over it.
+    #[serde(default)]
+    pub preset: Option<String>,
+    /// The plan of the preset.
+    #[serde(default)]
+    pub plan: Option<String>,
+    /// How the server writes what it says of limits: a dialect's name, or `auto`.
+    #[serde(default)]
+    pub dialect: Option<String>,
 }
 
 /// What bulk and background jobs leave for other lanes.
@@ -132,6 +143,8 @@ pub struct Budget {
     pub key_header: Option<String>,
     /// What requests cost.
     pub costs: Vec<Cost>,
+    /// How its server writes what it says of limits.
+    pub dialect: Dialect,
 }
 
 const IN_FLIGHT: &str = "a whole number from 1 to 1000";
@@ -176,6 +189,8 @@ pub fn parse_budgets(budgets: &[BudgetMessage]) -> Result<Vec<Budget>, WireError
 }
 
 fn parse_budget(message: &BudgetMessage, path: &str) -> Result<Budget, WireError> {
+    let message = &preset::filled(message, path)?;
+    let dialect = preset::dialect(message, path)?;
     let bad = |field: &str, expected: &str, got: &str| {
         WireError::field(Code::BadJob, format!("{path}.{field}"), expected, got)
     };
@@ -264,6 +279,7 @@ fn parse_budget(message: &BudgetMessage, path: &str) -> Result<Budget, WireError
         matches: message.matches.clone(),
         key_header,
         costs: parse_costs(message.costs.as_deref().unwrap_or_default(), path)?,
+        dialect,
     })
 }
 

@@ -10,6 +10,7 @@ pub mod cost;
 pub mod error;
 pub mod job;
 pub mod plan;
+mod preset;
 pub mod reply;
 pub mod request;
 #[cfg(test)]

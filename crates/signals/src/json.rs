@@ -44,6 +44,14 @@ impl<'a> Value<'a> {
         member.map_or(&NULL, |(_, value)| value)
     }
 
+    /// Tells whether an object has a member.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        match self {
+            Self::Object(members) => members.iter().any(|(key, _)| key == name),
+            Self::Null | Self::Bool(_) | Self::Number(_) | Self::Text(_) | Self::List(_) => false,
+        }
+    }
+
     /// Follows member names.
     pub(crate) fn at(&self, path: &[&str]) -> &Value<'a> {
         path.iter().fold(self, |value, name| value.get(name))

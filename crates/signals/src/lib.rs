@@ -9,12 +9,14 @@ mod date;
 mod dialect;
 mod json;
 mod number;
+mod preset;
 mod reading;
 mod retry_after;
 mod sf;
 mod view;
 
 pub use dialect::{BodyNeed, Dialect};
+pub use preset::{Charge, Counts, Preset, PresetBatch, PresetCost, PresetError, PresetLimit};
 pub use reading::{Found, Reading, Unit};
 pub use retry_after::parse_retry_after;
 pub use view::{MAX_BODY_BYTES, MAX_HEADER_BYTES, MAX_WAIT_MS};

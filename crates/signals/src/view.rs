@@ -97,8 +97,9 @@ impl<'a> View<'a> {
     /// Returns the value of a header, without the blanks around it; an empty or overlong one is absent.
     pub(crate) fn header(&self, name: &str) -> Option<&'a str> {
         self.raw("", name)
+            .filter(|value| value.len() <= MAX_HEADER_BYTES)
             .map(str::trim)
-            .filter(|value| !value.is_empty() && value.len() <= MAX_HEADER_BYTES)
+            .filter(|value| !value.is_empty())
     }
 
     /// Reads a number of units; of several, as a gateway and an origin write them, the first.
@@ -159,8 +160,10 @@ impl<'a> View<'a> {
         parse: impl FnOnce(&'a str) -> Option<T>,
     ) -> Option<T> {
         let value = self.raw(prefix, name)?;
-        let is_readable = value.len() <= MAX_HEADER_BYTES;
-        self.counted(parse(value.trim()).filter(|_| is_readable))
+        if value.len() > MAX_HEADER_BYTES {
+            return self.counted(None);
+        }
+        self.counted(parse(value.trim()))
     }
 
     /// Passes a result on, and counts that there is none.

@@ -1,5 +1,7 @@
 //! Which budget a job spends.
 
+use paceline_core::job::State;
+use paceline_host::BodyNeed;
 use serde_json::{Value, json};
 
 use crate::kit::{World, api, job_with};
@@ -274,4 +276,43 @@ fn a_budget_weighs_requests_that_name_no_cost() {
     enqueue(&mut world, "c", job("light"));
 
     assert_eq!(world.names_sent(), ["1", "light"]);
+}
+
+/// The state of a job whose first answer is 418, by a budget with these fields.
+fn state_after_a_418(fields: Value) -> State {
+    let mut world = World::with_tabs();
+    let mut budget = json!({ "id": "other", "match": ["https://other.test/*"] });
+    for (name, value) in fields.as_object().expect("fields") {
+        budget[name] = value.clone();
+    }
+    world.tell(1, json!({ "type": "configure", "budgets": [budget] }));
+    enqueue(&mut world, "a", json!({ "url": "https://other.test/x" }));
+
+    world.answer(0, 418, &[("retry-after", "5")]);
+
+    world.record("a").expect("stored").state
+}
+
+#[test]
+fn an_answer_is_read_in_the_dialect_of_its_budget() {
+    let named = state_after_a_418(json!({ "dialect": "binance" }));
+    let by_preset =
+        state_after_a_418(json!({ "preset": "binance", "match": ["https://other.test/*"] }));
+    let unnamed = state_after_a_418(json!({}));
+
+    assert_eq!((named, by_preset), (State::Queued, State::Queued));
+    assert_eq!(unnamed, State::Failed);
+}
+
+#[test]
+fn the_transport_hears_of_which_answers_the_body_is_wanted() {
+    let mut world = World::with_tabs();
+    let budget = json!({ "id": "other", "match": ["https://other.test/*"], "dialect": "kraken" });
+    world.tell(1, json!({ "type": "configure", "budgets": [budget] }));
+
+    enqueue(&mut world, "a", json!({ "url": "https://other.test/x" }));
+    enqueue(&mut world, "b", json!({ "url": "https://api.test/x" }));
+
+    assert_eq!(world.sent[0].body, BodyNeed::All);
+    assert_eq!(world.sent[1].body, BodyNeed::GraphQl);
 }

@@ -12,7 +12,7 @@ use paceline_core::io::NoAnswer;
 use paceline_core::job::{Record, State};
 use paceline_core::scheduler::Bounds;
 use paceline_core::time::{Mono, Now, Wall};
-use paceline_host::{Host, HostConfig, HostInput, HostOutput, TabId};
+use paceline_host::{BodyNeed, Host, HostConfig, HostInput, HostOutput, TabId};
 use paceline_protocol::{Head, Request};
 use paceline_store::memory::MemoryStore;
 use paceline_store::{Store, StoreError, Transaction};
@@ -31,6 +31,7 @@ pub(crate) struct Sent {
     pub(crate) attempt: u32,
     pub(crate) request: Value,
     pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: BodyNeed,
     pub(crate) at_ms: u64,
     is_live: bool,
 }
@@ -432,6 +433,7 @@ impl World {
                 request,
                 later,
                 headers,
+                body,
                 ..
             } => {
                 let request = laid_over(request, later);
@@ -442,6 +444,7 @@ impl World {
                     attempt,
                     request,
                     headers,
+                    body,
                     at_ms: self.mono_ms,
                     is_live: true,
                 });

@@ -35,7 +35,7 @@ fn read(view: &View<'_>, facts: &Facts, reading: &mut Reading) {
         reading.push(budget);
     }
     let is_refusal = matches!(view.status, 403 | 429);
-    if is_refusal && (is_secondary(view) || (view.has("retry-after") && !is_empty)) {
+    if is_refusal && (is_secondary(view) || (reading.retry_after_ms.is_some() && !is_empty)) {
         reading.refuse_by("secondary");
         reading.penalty(SECONDARY_MS);
     } else if is_refusal && is_empty {

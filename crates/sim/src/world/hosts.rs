@@ -264,6 +264,7 @@ impl World {
                 later,
                 headers,
                 timeout_ms,
+                ..
             } => {
                 let request = crate::message::laid_over(request, &later);
                 self.send(
