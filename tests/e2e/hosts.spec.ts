@@ -1,5 +1,5 @@
 // One suite for every kind of host: what a page may rely on wherever the scheduler runs.
-import type { Page } from "@playwright/test";
+import type { BrowserContext, Page } from "@playwright/test";
 import type { ConnectOptions } from "../../sw/paceline";
 import { connect, expect, test, type EngineKind } from "./support/client";
 import { NEWER } from "./support/fake";
@@ -36,6 +36,18 @@ for (const engine of ENGINES) {
 
         const { body, host } = await run(second!, `${fake.origin}/api/echo`, "after");
         expect({ body, host }).toEqual({ body: "after", host: kind });
+      });
+
+      test("the host goes on when the first tab goes to another page", async ({ openPage, fake }) => {
+        const [first, second] = [await openPage(), await openPage()];
+        await connect(first!, { host: kind });
+        await run(first!, `${fake.origin}/api/echo`, "before");
+        await connect(second!, { host: kind });
+        await run(second!, `${fake.origin}/api/echo`, "before");
+
+        await first!.goto(`${first!.url()}?elsewhere`);
+
+        expect((await run(second!, `${fake.origin}/api/echo`, "after")).body).toBe("after");
       });
 
       test("a tab that reloads finds a host again", async ({ openPage, fake }) => {
@@ -95,6 +107,57 @@ for (const engine of ENGINES) {
       });
     }
   });
+}
+
+test.describe("a service worker that the browser stops", () => {
+  test.use({ engine: "built" });
+  test.skip(({ browserName }) => browserName !== "chromium", "only Chromium's debugger can stop a service worker");
+
+  test("is rung by an open tab when its next job is due", async ({ openPage, context, fake }) => {
+    const page = await openPage();
+    await connect(page, { host: "service-worker" });
+    const { due, instance } = await page.evaluate(async (url) => {
+      const due = Date.now() + 3_000;
+      const job = await window.queue.enqueue({ url, method: "POST", body: "x", notBefore: due });
+      window.kept.done = job.done.then(() => Date.now());
+      return { due, instance: (await window.queue.ready).instance };
+    }, `${fake.origin}/api/echo`);
+    await expect.poll(() => page.evaluate(() => window.queue.snapshot().nextWakeAt ?? 0)).toBeGreaterThan(0);
+
+    await stopServiceWorkers(context, page);
+
+    const doneAt: number = await page.evaluate(() => window.kept.done);
+    const after = await page.evaluate(async () => (await window.queue.ready).instance);
+    expect(after).not.toBe(instance);
+    expect(doneAt).toBeGreaterThanOrEqual(due);
+    expect(doneAt).toBeLessThan(due + 1_000);
+  });
+
+  test("is not woken when it has nothing to do, and serves the next job", async ({ openPage, context, fake }) => {
+    const page = await openPage();
+    await connect(page, { host: "service-worker" });
+    const before = await run(page, `${fake.origin}/api/echo`, "before");
+    await expect.poll(() => page.evaluate(() => window.queue.snapshot().counts.done)).toBe(1);
+
+    await stopServiceWorkers(context, page);
+
+    const isHeld = await page.evaluate(async () => (await navigator.locks.query()).held!.some(({ name }) => name === "paceline:default"));
+    expect(isHeld).toBe(false);
+    const after = await run(page, `${fake.origin}/api/echo`, "after");
+    expect([after.host, after.body]).toEqual(["service-worker", "after"]);
+    expect(after.instance).not.toBe(before.instance);
+  });
+});
+
+/** Stops every service worker of a Chromium; resolves once the host's lock is free, or another host has it. */
+async function stopServiceWorkers(context: BrowserContext, page: Page): Promise<void> {
+  const hosts = () => page.evaluate(async () => (await navigator.locks.query()).held!.map(({ name }) => name!).filter((name) => name.startsWith("paceline-host:")));
+  const [host] = await hosts();
+  if (!host) throw new Error("no host is there: nothing was stopped");
+  const session = await context.newCDPSession(page);
+  await session.send("ServiceWorker.enable");
+  await session.send("ServiceWorker.stopAllWorkers");
+  await expect.poll(hosts).not.toContain(host);
 }
 
 /** Connects a page with the package under another path; `kept.upgrade` is what it is told of a newer version. */
