@@ -135,6 +135,8 @@ struct Group {
     jobs: BTreeSet<Seq>,
     by_state: [u32; 6],
     waiting_by_lane: [u32; 3],
+    /// Whether it is to be told as settled once the outcome of its last job is stored.
+    is_untold: bool,
 }
 
 #[derive(Debug, Default)]

@@ -4,9 +4,10 @@ mod kit;
 
 use kit::{CardExt, EPOCH, Script, World, budget, card, cards};
 use paceline_core::config::{Algorithm, BudgetConfig, LimitRule};
-use paceline_core::ids::BudgetId;
-use paceline_core::io::{Effect, Input};
-use paceline_core::job::{Card, Lane, State};
+use paceline_core::ids::{BudgetId, JobId, RequestId};
+use paceline_core::io::{Answer, CommitFailure, Effect, Input, Target, Verdict};
+use paceline_core::job::{Card, HoldCause, Lane, Reason, State};
+use paceline_core::signals::Signals;
 use paceline_core::time::Now;
 
 fn of_budget(mut card: Card, id: &str) -> Card {
@@ -191,4 +192,68 @@ fn a_claim_that_is_over_half_a_second_late_is_taken_back() {
     let mut effects = std::iter::from_fn(|| world.core.poll_effect());
 
     assert!(!effects.any(|effect| matches!(effect, Effect::Dispatch { .. })));
+}
+
+#[test]
+fn a_group_is_told_as_settled_only_once_the_outcome_of_each_job_is_stored() {
+    let mut world = World::new(&["10/1s"], Some(1));
+    world.enqueue(vec![card("a").group("g"), card("b").group("g")]);
+    world.run_until(9);
+    let now = world.clock();
+    let mut handle = |input| {
+        world.core.handle(input, now).expect("drained");
+        std::iter::from_fn(|| world.core.poll_effect()).collect::<Vec<_>>()
+    };
+    let commit = |effects: &[Effect]| {
+        let commits = effects.iter().filter_map(|effect| match effect {
+            Effect::Commit { commit, .. } => Some(*commit),
+            _ => None,
+        });
+        commits.last().expect("a commit")
+    };
+    let is_told = |effects: &[Effect]| {
+        let mut effects = effects.iter();
+        effects.any(|effect| matches!(effect, Effect::GroupSettled { .. }))
+    };
+    let cancel = |name: &str| Input::Cancel {
+        request: None,
+        target: Target::Jobs(vec![JobId::parse(name).expect("a name")]),
+        reason: Reason::Cancelled,
+    };
+    let (seq, attempt, ended_at) = (*world.disk.records.keys().next().expect("a"), 1, now.mono);
+    let held = handle(Input::Hold {
+        request: None,
+        budget: None,
+        cause: HoldCause::User,
+    });
+    handle(Input::Committed(commit(&held)));
+    let answer = Answer {
+        status: 200,
+        verdict: Verdict::Success,
+        signals: Signals::default(),
+        text: None,
+    };
+    let outcome = commit(&handle(Input::Answered {
+        seq,
+        attempt,
+        ended_at,
+        answer,
+    }));
+    handle(Input::CommitFailed(outcome, CommitFailure::Full));
+
+    let request = RequestId(99);
+    let again = commit(&handle(Input::Enqueue {
+        request,
+        cards: cards("c", 1),
+    }));
+    let last = commit(&handle(cancel("b")));
+    handle(Input::CommitFailed(again, CommitFailure::Full));
+    let early = handle(Input::Committed(last));
+    let saved = commit(&handle(Input::Resume {
+        request,
+        budget: None,
+    }));
+    let late = handle(Input::Committed(saved));
+
+    assert_eq!((is_told(&early), is_told(&late)), (false, true), "{late:?}");
 }

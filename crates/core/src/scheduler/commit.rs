@@ -235,19 +235,30 @@ impl Core {
         self.effects.push_back(Effect::Settled {
             seq,
             id,
-            group,
+            group: group.clone(),
             state,
             outcome,
             attempts,
             answered_by,
         });
+        if let Some(id) =
+            group.filter(|id| self.groups.get(id).is_some_and(|group| group.is_untold))
+        {
+            self.tell_group_settled(&id);
+        }
     }
 
+    /// Tells that a group has settled, or lets the last of its jobs tell it whose outcome is not stored yet: that one's
+    /// commit may have failed while a later one was stored.
     fn tell_group_settled(&mut self, id: &crate::ids::GroupId) {
-        let Some(record) = self.groups.get(id).map(|group| group.record) else {
+        let Some(group) = self.groups.get_mut(id) else {
             return;
         };
-        if record.settled_at.is_none() {
+        let record = group.record;
+        let is_stored = |seq| self.jobs.get(seq).is_none_or(|job| !job.is_settling);
+        let is_settled = record.settled_at.is_some();
+        group.is_untold = is_settled && !group.jobs.iter().all(is_stored);
+        if !is_settled || group.is_untold {
             return;
         }
         self.effects.push_back(Effect::GroupSettled {
