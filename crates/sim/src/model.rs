@@ -35,6 +35,8 @@ pub(crate) struct Entry {
     /// Whose requests made up the one that was sent last.
     parts: Vec<String>,
     claims: BTreeMap<u32, Claim>,
+    /// The transaction that brought it back after it had failed.
+    revived_in: u64,
 }
 
 /// An attempt whose record is durable.
@@ -43,6 +45,8 @@ struct Claim {
     epoch: u64,
     /// When its transaction was begun.
     begun_ms: u64,
+    /// The transaction that stored it.
+    stored_in: u64,
     is_sent: bool,
 }
 
@@ -52,6 +56,7 @@ pub(crate) struct Model {
     jobs: BTreeMap<String, Entry>,
     names: BTreeMap<Seq, String>,
     unsettled_of_key: BTreeMap<String, BTreeSet<Seq>>,
+    transactions: u64,
     pub(crate) pacing: Pacing,
 }
 
@@ -109,6 +114,7 @@ impl Model {
         begun_ms: u64,
         changes: &[Change],
     ) -> Result<(), Broken> {
+        self.transactions += 1;
         let mut claimed = Vec::new();
         let mut kept = BTreeMap::new();
         for change in changes {
@@ -160,6 +166,7 @@ impl Model {
             merged_into: None,
             parts: Vec::new(),
             claims: BTreeMap::new(),
+            revived_in: 0,
         };
         if let Some(key) = &card.key {
             self.unsettled_of_key
@@ -236,9 +243,13 @@ impl Model {
                 Claim {
                     epoch,
                     begun_ms,
+                    stored_in: self.transactions,
                     is_sent: false,
                 },
             );
+        }
+        if job.state.is_settled() && !record.state.is_settled() {
+            job.revived_in = self.transactions;
         }
         job.state = record.state;
         job.attempt = record.attempt;
@@ -269,8 +280,9 @@ impl Model {
         Ok(())
     }
 
-    /// A job that is sent is the first of its key, and the only one on its way.
-    fn check_order(&self, seq: Seq) -> Result<(), Broken> {
+    /// A job that is sent is the first of its key, but for those that failed and were brought back after it was claimed,
+    /// and the only one on its way.
+    fn check_order(&self, seq: Seq, attempt: u32) -> Result<(), Broken> {
         let key = self
             .names
             .get(&seq)
@@ -280,7 +292,15 @@ impl Model {
             return Ok(());
         };
         let name = |seq: &Seq| self.names.get(seq).map_or("?", String::as_str).to_owned();
-        if let Some(first) = line.first().filter(|first| **first < seq) {
+        let claim = self
+            .job(&name(&seq))
+            .and_then(|job| job.claims.get(&attempt));
+        let claimed_in = claim.map_or(0, |claim| claim.stored_in);
+        let is_ahead = |first: &&Seq| {
+            let job = self.job(&name(first));
+            **first < seq && job.is_none_or(|job| job.revived_in < claimed_in)
+        };
+        if let Some(first) = line.iter().find(is_ahead) {
             return Err((
                 "order",
                 format!("{} is sent before {}", name(&seq), name(first)),
@@ -334,7 +354,7 @@ impl Model {
         attempt: u32,
         epoch: u64,
     ) -> Result<(Entry, u64), Broken> {
-        self.check_order(seq)?;
+        self.check_order(seq, attempt)?;
         let Some(job) = self
             .names
             .get(&seq)
