@@ -13,7 +13,7 @@ use paceline_store::{ReadBodies, StoreError, Transaction};
 
 use crate::{Host, HostOutput};
 
-/// A jump of the wall clock during a claim, above which the claim is compared again: the host was frozen.
+/// How long a claim takes, by the clock that saw more, above which the claim is compared again: the host was frozen.
 const FREEZE_MS: u64 = 500;
 /// How often a claim is compared again before it is let go on: the store is just slow.
 const MAX_COMPARES: u32 = 3;
@@ -175,7 +175,9 @@ impl<B: Clone + Default> Host<B> {
     }
 
     fn stored(&mut self, mut running: Running<B>, now: Now) {
-        let took_ms = now.wall.since(running.begun.wall);
+        // The monotonic clock may stand still in a sleep, and the wall clock may be set back.
+        let by_wall_ms = now.wall.since(running.begun.wall);
+        let took_ms = by_wall_ms.max(now.mono.since(running.begun.mono));
         if !running.claims.is_empty() && took_ms > FREEZE_MS && running.compares < MAX_COMPARES {
             running.begun = now;
             running.compares += 1;

@@ -315,6 +315,11 @@ impl World {
         self.wall_ahead_ms += ms;
     }
 
+    /// Sets the wall clock back, no further than it was frozen ahead.
+    pub(crate) fn set_back(&mut self, ms: u64) {
+        self.wall_ahead_ms -= ms;
+    }
+
     /// When the host wants to be woken.
     pub(crate) fn timer(&self) -> Option<u64> {
         self.host.poll_timeout().map(|(at, _)| at.as_millis())

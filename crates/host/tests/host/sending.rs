@@ -36,6 +36,22 @@ fn a_claim_that_took_long_is_compared_again_before_its_request_goes() {
 }
 
 #[test]
+fn a_clock_that_is_set_back_hides_no_freeze() {
+    let mut world = World::with_tabs();
+    world.freeze(10_000);
+    world.slow_disk();
+    world.enqueue(1, "a");
+    world.disk_answers();
+
+    world.pass(5_000);
+    world.set_back(5_000);
+    world.disk_answers();
+
+    assert!(world.sent.is_empty());
+    assert_eq!(world.disk_pending(), 1, "it is compared again");
+}
+
+#[test]
 fn a_claim_that_took_half_a_second_goes_at_once() {
     let mut world = World::with_tabs();
     world.slow_disk();
