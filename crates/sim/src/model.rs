@@ -35,6 +35,8 @@ pub(crate) struct Entry {
     /// Whose requests made up the one that was sent last.
     parts: Vec<String>,
     claims: BTreeMap<u32, Claim>,
+    /// Whether a job of this name, which is forgotten since, may have been sent.
+    pub(crate) was_sent_before: bool,
     /// The transaction that brought it back after it had failed.
     revived_in: u64,
 }
@@ -155,6 +157,7 @@ impl Model {
 
     fn add(&mut self, seq: Seq, card: &Card) -> Result<(), Broken> {
         let name = card.id.as_str().to_owned();
+        let before = self.jobs.get(&name);
         let entry = Entry {
             card: card.clone(),
             seq,
@@ -167,6 +170,7 @@ impl Model {
             parts: Vec::new(),
             claims: BTreeMap::new(),
             revived_in: 0,
+            was_sent_before: before.is_some_and(|old| old.attempt > 0 || old.was_sent_before),
         };
         if let Some(key) = &card.key {
             self.unsettled_of_key
