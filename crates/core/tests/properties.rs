@@ -208,3 +208,24 @@ fn a_bulk_comes_near_the_ideal() {
     assert!(share > 0.88, "{share}");
     assert_eq!(world.server.refused(), 0);
 }
+
+/// 50 per second with 20 to 120 ms: judged from when the floor is learned on, after the first windows.
+#[test]
+fn a_long_bulk_stays_near_the_ideal_once_the_floor_is_learned() {
+    for seed in 1..4 {
+        let mut world = World::new(&["50/1s"], None);
+        world.server.limit = Some((50, 1_000));
+        world.latency = halves(seed, 20, 120);
+        world.commit_ms = 3;
+
+        world.enqueue((0..1_000).map(|n| card(&format!("j{n}"))).collect());
+        world.run_until(18_000);
+
+        let starts = world.server.starts();
+        let learned = starts.iter().filter(|at| (3_000..18_000).contains(*at));
+        let permille = learned.count() * 1_000 / (15 * 50);
+        println!("50/s, 20 to 120 ms, floor learned: 0.{permille} of the ideal");
+        assert!(permille >= 920, "{permille}");
+        assert_eq!(world.server.refused(), 0);
+    }
+}
