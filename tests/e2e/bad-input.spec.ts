@@ -82,10 +82,10 @@ for (const engine of ENGINES) {
       const error = await page.evaluate(async () => {
         const client: string = "/paceline/client.js";
         const { connect } = await import(client);
-        return thrown((async () => connect({ host: "leader-tab" }))());
+        return thrown((async () => connect({ host: "memory" }))());
       });
 
-      expect(error).toMatchObject({ code: "bad-job", field: "host", expected: "auto or shared-worker", got: "leader-tab" });
+      expect(error).toMatchObject({ code: "bad-job", field: "host", expected: "auto, shared-worker, service-worker, leader-tab", got: "memory" });
     });
   });
 }

@@ -98,6 +98,8 @@ test("a waiting job moves to another lane, and a drain tells what is left", asyn
 
   const seen = await page.evaluate(async (api) => {
     await window.queue.hold();
+    // Two requests at once would arrive in any order.
+    await window.queue.configure({ budgets: [{ id: "api", match: [`${api}/*`], limits: ["50/1s"], maxInFlight: 1 }] });
     const bulk = await window.queue.enqueueMany(["a", "b"].map((name) => ({ method: "POST", url: `${api}/${name}` })));
     const moved = await window.queue.prioritise(bulk.ids[1]!, "interactive");
     const early = await window.queue.drain({ timeoutMs: 100 });
