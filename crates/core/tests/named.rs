@@ -5,7 +5,7 @@ mod kit;
 use kit::{CardExt, EPOCH, Script, World, budget, card, cards};
 use paceline_core::config::{Algorithm, BudgetConfig, LimitRule};
 use paceline_core::ids::{BudgetId, JobId, RequestId};
-use paceline_core::io::{Answer, CommitFailure, Effect, Input, Target, Verdict};
+use paceline_core::io::{Answer, CommitFailure, Effect, Input, Reply, Target, Verdict};
 use paceline_core::job::{Card, HoldCause, Lane, Reason, State};
 use paceline_core::signals::Signals;
 use paceline_core::time::Now;
@@ -256,4 +256,46 @@ fn a_group_is_told_as_settled_only_once_the_outcome_of_each_job_is_stored() {
     let late = handle(Input::Committed(saved));
 
     assert_eq!((is_told(&early), is_told(&late)), (false, true), "{late:?}");
+}
+
+#[test]
+fn a_job_that_was_withdrawn_and_handed_in_anew_is_told_as_accepted_once_it_is_stored() {
+    let mut world = World::new(&["10/1s"], None);
+    let now = world.clock();
+    let mut handle = |input| {
+        world.core.handle(input, now).expect("drained");
+        std::iter::from_fn(|| world.core.poll_effect()).collect::<Vec<_>>()
+    };
+    let commit = |effects: &[Effect]| {
+        let commits = effects.iter().filter_map(|effect| match effect {
+            Effect::Commit { commit, .. } => Some(*commit),
+            _ => None,
+        });
+        commits.last().expect("a commit")
+    };
+    let accepted = |effects: &[Effect]| {
+        let replies = effects.iter().filter_map(|effect| match effect {
+            Effect::Reply {
+                request,
+                reply: Reply::Accepted { .. },
+            } => Some(request.0),
+            _ => None,
+        });
+        replies.collect::<Vec<_>>()
+    };
+    let ask = |request| Input::Enqueue {
+        request: RequestId(request),
+        cards: cards("a", 1),
+    };
+    let first = commit(&handle(ask(1)));
+    let copy = commit(&handle(ask(2)));
+    handle(Input::CommitFailed(first, CommitFailure::Full));
+    let anew = commit(&handle(ask(3)));
+
+    let early = handle(Input::Committed(copy));
+    assert_eq!(accepted(&early), [0_u64; 0], "{early:?}");
+    let stored = handle(Input::Committed(anew));
+    let late = handle(Input::Committed(commit(&early)));
+
+    assert_eq!((accepted(&stored), accepted(&late)), (vec![3], vec![2]));
 }

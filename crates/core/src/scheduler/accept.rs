@@ -43,6 +43,11 @@ impl Core {
         self.ids.contains_key(id) || self.dropped_ids.contains(id)
     }
 
+    fn is_unstored(&self, id: &JobId) -> bool {
+        let job = self.ids.get(id).and_then(|seq| self.jobs.get(seq));
+        job.is_some_and(|job| !job.is_stored)
+    }
+
     fn check_cards(&self, cards: &[Card]) -> Result<(), Refusal> {
         let (mut jobs, mut bytes) = (self.unsettled(), self.unsettled_bytes);
         for (index, card) in cards
@@ -221,6 +226,16 @@ impl Core {
         if asked.iter().any(|id| !self.is_known(id)) {
             let reply = Reply::Refused(Refusal::Storage);
             self.effects.push_back(Effect::Reply { request, reply });
+            return;
+        }
+        // And handed in anew by a later request, whose commit is on its way: what becomes of that is told after it.
+        if asked.iter().any(|id| self.is_unstored(id)) {
+            let new = Vec::new();
+            self.draft.after.push(After::Accept {
+                request,
+                asked,
+                new,
+            });
             return;
         }
         let jobs: Vec<_> = asked
