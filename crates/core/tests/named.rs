@@ -299,3 +299,22 @@ fn a_job_that_was_withdrawn_and_handed_in_anew_is_told_as_accepted_once_it_is_st
 
     assert_eq!((accepted(&stored), accepted(&late)), (vec![3], vec![2]));
 }
+
+#[test]
+fn a_repeat_whose_key_was_forgotten_while_its_claim_was_stored_is_not_sent() {
+    const LONGER_THAN_KEYS_MS: u64 = 90_000_000;
+    let mut world = World::new(&["10/1s"], None);
+    world.server.scripts.insert("a".into(), vec![Script::Lost]);
+    world.enqueue(vec![card("a").create()]);
+    world.run_until(14_900);
+
+    world.commit_ms = LONGER_THAN_KEYS_MS;
+    world.run(4 * LONGER_THAN_KEYS_MS);
+
+    assert_eq!(world.server.arrivals.len(), 1);
+    let (state, outcome, _) = &world.settled["a"];
+    assert_eq!(
+        (*state, outcome.reason),
+        (State::Failed, Some(Reason::OutcomeUnknown))
+    );
+}

@@ -173,11 +173,13 @@ impl Core {
         }
     }
 
-    /// A pause or hold may have come between the claim and its start.
+    /// A pause or hold may have come between the claim and its start, and the server may have forgotten the job's key in a
+    /// sleep.
     fn dispatch_or_put_back(&mut self, seq: Seq, attempt: u32, now: Now) {
         let budget = self.jobs.get(&seq).map(|job| &job.card.budget);
         let is_closed = budget.is_some_and(|id| self.is_family_closed(id));
-        if is_closed || !self.holds.is_empty() {
+        let is_too_late = self.has_outlived_its_key(seq, now);
+        if is_closed || is_too_late || !self.holds.is_empty() {
             self.put_claim_back(seq, attempt, now);
         } else {
             self.dispatch(seq, attempt, now);
