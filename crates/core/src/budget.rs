@@ -163,7 +163,7 @@ impl Budget {
             };
             for spend in spends {
                 match spend.live {
-                    Some(ticket) => limiter.take(ticket, spend.cost, now),
+                    Some(ticket) => limiter.take_over(ticket, spend.cost, now),
                     None => limiter.restore(spend.cost, spend.start, spend.end, now),
                 }
                 let back_at = limiter.back_at(now.mono, now.wall.since(spend.start));

@@ -131,6 +131,20 @@ impl Limiter {
         }
     }
 
+    /// Takes `cost` for an attempt that was on its way before this limiter was made.
+    pub fn take_over(&mut self, ticket: Ticket, cost: u32, now: Now) {
+        match self {
+            Self::BatchRest(batch) => batch.take_over(ticket, cost, now.mono),
+            Self::ArrivalLog(_)
+            | Self::SlidingLog(_)
+            | Self::FixedWindow(_)
+            | Self::SlidingCounter(_)
+            | Self::TokenBucket(_)
+            | Self::LeakyQueue(_)
+            | Self::Gcra(_) => self.take(ticket, cost, now),
+        }
+    }
+
     /// Notes that an attempt ended now, answered or not; `floor_ms` may be taken off an answered one's wait.
     pub fn end(&mut self, ticket: Ticket, floor_ms: u64, now: Mono) {
         match self {

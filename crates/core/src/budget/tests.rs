@@ -354,3 +354,42 @@ fn a_lane_whose_share_is_due_waits_for_neither_spacing_nor_the_reserve() {
 
     assert_eq!(ask(&mut budget, Lane::Bulk, 1, at(0), at(0)), Ok(at(0)));
 }
+
+#[test]
+fn a_batch_on_its_way_when_its_rest_changes_is_used_up_until_it_has_rested() {
+    let config = |text| {
+        let rule = LimitRule::parse(text, Algorithm::BatchRest).unwrap();
+        BudgetConfig::new(BudgetId::parse("b").unwrap(), vec![rule], None, 1_000, None).unwrap()
+    };
+    let mut budget = Budget::new(config("3/1s"), Mono::default());
+    let spend = |n: u64, end| Spend {
+        start: now(0).wall,
+        end: now(end).wall,
+        cost: 1,
+        live: (n > 0).then(|| ticket(n)),
+    };
+    for n in 0..2 {
+        budget.take(ticket(n), 1, now(0));
+    }
+    budget.answered(ticket(0), 10, at(10));
+
+    let new = budget.configure(config("3/500ms"), at(700));
+    budget.seed(&new, &[spend(0, 10), spend(1, 15_500)], now(700));
+    let during = check(&mut budget, 2, at(700));
+    budget.answered(ticket(1), 800, at(800));
+
+    assert!(during.is_err(), "the server may still count the first");
+    assert!(check(&mut budget, 1, at(1_300)).is_err());
+    assert_eq!(check(&mut budget, 3, at(1_301)), Ok(at(1_301)));
+}
+
+#[test]
+fn a_batch_that_was_taken_over_rests_also_when_its_attempt_never_left() {
+    let rule = LimitRule::parse("3/1s", Algorithm::BatchRest).unwrap();
+    let mut batch = Limiter::new(rule, Mono::default());
+
+    batch.take_over(ticket(1), 1, now(0));
+    batch.give_back(ticket(1), 1, at(5));
+
+    assert_eq!(batch.free(at(1_001)), 3);
+}

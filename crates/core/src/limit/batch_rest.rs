@@ -52,11 +52,18 @@ impl BatchRest {
         self.used = self.used.saturating_add(u64::from(cost));
     }
 
+    /// Takes `cost` units for an attempt that was on its way before this batch was made. Its batch is taken as used up: what
+    /// else belongs to that may have ended more than a window ago.
+    pub fn take_over(&mut self, ticket: Ticket, cost: u32, now: Mono) {
+        self.take(ticket, cost, now);
+        self.used = self.used.max(u64::from(self.rule.limit()));
+        self.rest(now);
+    }
+
     /// Notes that an attempt ended now.
     pub fn end(&mut self, ticket: Ticket, now: Mono) {
         if self.open.remove(&ticket) {
-            let over_at = now.plus(GRAIN_MS).plus(self.rule.window_ms());
-            self.over_at = Some(self.over_at.map_or(over_at, |known| known.max(over_at)));
+            self.rest(now);
         }
     }
 
@@ -105,6 +112,12 @@ impl BatchRest {
         let (old_ms, new_ms) = (self.rule.window_ms(), rule.window_ms());
         self.over_at = self.over_at.map(|at| at.minus(old_ms).plus(new_ms));
         self.rule = rule;
+    }
+
+    /// The batch is over one window from now at the earliest.
+    fn rest(&mut self, now: Mono) {
+        let over_at = now.plus(GRAIN_MS).plus(self.rule.window_ms());
+        self.over_at = Some(self.over_at.map_or(over_at, |known| known.max(over_at)));
     }
 
     fn turn(&mut self, now: Mono) {
