@@ -205,11 +205,16 @@ fn a_group_is_told_as_settled_only_once_the_outcome_of_each_job_is_stored() {
         std::iter::from_fn(|| world.core.poll_effect()).collect::<Vec<_>>()
     };
     let commit = |effects: &[Effect]| {
-        let commits = effects.iter().filter_map(|effect| match effect {
+        let mut commits = effects.iter().filter_map(|effect| match effect {
             Effect::Commit { commit, .. } => Some(*commit),
-            _ => None,
+            Effect::Dispatch { .. }
+            | Effect::Reply { .. }
+            | Effect::Settled { .. }
+            | Effect::GroupSettled { .. }
+            | Effect::Event(_)
+            | _ => None,
         });
-        commits.last().expect("a commit")
+        commits.next_back().expect("a commit")
     };
     let is_told = |effects: &[Effect]| {
         let mut effects = effects.iter();

@@ -137,7 +137,7 @@ pub(crate) fn job(wish: &Wish, api: &Api, id: &str, now_ms: u64) -> Value {
         ("bodyHash", (wish.method == "GET").then(|| json!(0))),
         (
             "supersede",
-            (wish.method == "DELETE" && wish.cost == 1).then(|| json!(true)),
+            (wish.method == "DELETE" && wish.cost == 1).then_some(json!(true)),
         ),
         (
             "key",

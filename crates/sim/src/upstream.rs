@@ -336,9 +336,10 @@ impl Upstream {
 
 /// The most that may be claimed from one instant to another, the last claim included.
 fn allowed(rule: &Rule, span_ms: u64, last_cost: u64) -> u64 {
-    let refilled = (span_ms + 1) * rule.limit / rule.window_ms + 1;
+    let refilled = (span_ms + 1) * rule.limit / rule.window_ms;
     match rule.kind {
-        Kind::Bucket | Kind::Gcra => rule.limit + refilled,
+        // A bucket that a new owner fills again may be a unit too full.
+        Kind::Bucket | Kind::Gcra => rule.limit + refilled + 1,
         Kind::Queue => last_cost + refilled,
         Kind::Log | Kind::Window | Kind::Rest if span_ms > rule.window_ms => u64::MAX / 2,
         Kind::Log | Kind::Window | Kind::Rest => rule.limit,
