@@ -1,6 +1,7 @@
 // The queue as a page sees it. Importing this touches nothing of the browser; `connect` does.
 
 import { Connection } from "./connection.js";
+import { Credentials } from "./credentials.js";
 import { PacelineError, fieldError, fromWire } from "./errors.js";
 import { jobOf } from "./fetch.js";
 import { kindsOf } from "./hosts.js";
@@ -55,6 +56,7 @@ class Queue extends EventTarget {
   /** @type {(() => void) | undefined} */ #follow;
   /** @type {number | undefined} */ #birth;
   #budgets;
+  #credentials;
   #connection;
   #snapshots;
 
@@ -64,8 +66,11 @@ class Queue extends EventTarget {
     this.name = name;
     const { principal = "" } = options;
     this.#budgets = options.budgets;
+    this.#credentials = new Credentials(options.credentials);
     this.#connection = new Connection(name, kindsOf(name, urlOf(name, options), options), {
-      hello: () => ({ version: VERSION, principal, budgets: this.#budgets }),
+      hello: () => ({
+        version: VERSION, principal, budgets: this.#credentials.mark(this.#budgets), credentials: this.#credentials.canAnswer,
+      }),
       welcomed: (welcome, isChanged) => this.#welcomed(welcome, isChanged),
       heard: (message) => this.#heard(message),
       dozed: () => this.#setBell(),
@@ -111,9 +116,10 @@ class Queue extends EventTarget {
   /** @param {Target} target @param {{ force?: boolean }} [options] */
   async retry(target, { force = false } = {}) {
     const replies = await this.#ask("retry", target, { force });
-    const result = { retried: sum(replies, "retried"), needsForce: sum(replies, "needsForce") };
-    if (result.retried > 0 || result.needsForce === 0) return result;
+    const result = { retried: sum(replies, "retried"), needsForce: sum(replies, "needsForce"), stale: sum(replies, "stale") };
+    if (result.retried > 0 || result.needsForce + result.stale === 0) return result;
     const jobId = typeof target === "string" ? target : undefined;
+    if (result.needsForce === 0) throw new PacelineError("stale", "a later job of its key is done: a repeat would undo it", { jobId });
     throw new PacelineError("needs-force", "the outcome is unknown, so a repeat may double it: pass force", { jobId });
   }
 
@@ -136,8 +142,13 @@ class Queue extends EventTarget {
 
   /** @param {{ budgets: import("./paceline.js").Budget[] }} config */
   async configure({ budgets }) {
-    await this.#connection.request({ type: "configure", budgets });
+    await this.#connection.request({ type: "configure", budgets: this.#credentials.mark(budgets) });
     this.#budgets = budgets;
+  }
+
+  /** @param {string} budget @param {HeadersInit} headers */
+  async setCredentials(budget, headers) {
+    await this.#connection.request({ type: "credentials", budget, headers: this.#credentials.keep(budget, headers) });
   }
 
   /** @param {import("./paceline.js").JobFilter} [filter] */
@@ -262,11 +273,24 @@ class Queue extends EventTarget {
       this.#unsettled.settleGroup(/** @type {any} */ (message));
     } else if (message.type === "snapshot" && message.snapshot) {
       this.#snapshots.hear(message.snapshot);
+    } else if (message.type === "credentials-wanted") {
+      this.#answerCredentials(/** @type {any} */ (message));
     } else if (message.type === "error") {
       this.#emit("error", fromWire(/** @type {any} */ (message)));
     } else if (message.type === "event" && message.name && !OWN_EVENTS.includes(message.name)) {
       this.#emit(message.name, message.detail);
     }
+  }
+
+  /** @param {{ budget: string, wanted: string }} message */
+  async #answerCredentials({ budget, wanted }) {
+    const answer = this.#credentials.answer(budget, wanted);
+    const headers = await answer.catch((cause) => {
+      this.#emit("error", new PacelineError("bad-job", `no credentials for ${budget}: ${cause?.message ?? cause}`, { cause }));
+      return null;
+    });
+    const given = this.#connection.request({ type: "credentials", budget, headers });
+    await given.catch((error) => this.#isClosed || this.#emit("error", error));
   }
 
   /** @param {PacelineError} error */
@@ -294,4 +318,4 @@ class Queue extends EventTarget {
 const OWN_EVENTS = ["hosting", "stopped", "waiting"];
 
 /** @param {any[]} replies @param {string} field @returns {number} */
-const sum = (replies, field) => replies.reduce((total, reply) => total + reply[field], 0);
+const sum = (replies, field) => replies.reduce((total, reply) => total + (reply[field] ?? 0), 0);

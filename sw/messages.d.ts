@@ -9,7 +9,7 @@ export type ToHost = { paceline: 1, id: number } & Request;
 export type FromHost = Stamp & HostMessage;
 
 /** A request, by its `type`. */
-export type Request = { "type": "hello" } & Hello | { "type": "enqueue" } & Enqueue | { "type": "enqueue-many" } & EnqueueMany | { "type": "cancel" } & Cancel | { "type": "retry" } & Retry | { "type": "prioritise" } & Prioritise | { "type": "hold" } & OneBudget | { "type": "resume" } & OneBudget | { "type": "subscribe" } | { "type": "unsubscribe" } | { "type": "snapshot" } | { "type": "jobs" } & Jobs | { "type": "estimate" } & StepMessage | { "type": "simulate" } & Simulate | { "type": "configure" } & Configure | { "type": "bye" };
+export type Request = { "type": "hello" } & Hello | { "type": "enqueue" } & Enqueue | { "type": "enqueue-many" } & EnqueueMany | { "type": "cancel" } & Cancel | { "type": "retry" } & Retry | { "type": "prioritise" } & Prioritise | { "type": "hold" } & OneBudget | { "type": "resume" } & OneBudget | { "type": "subscribe" } | { "type": "unsubscribe" } | { "type": "snapshot" } | { "type": "jobs" } & Jobs | { "type": "estimate" } & StepMessage | { "type": "simulate" } & Simulate | { "type": "configure" } & Configure | { "type": "credentials" } & Credentials | { "type": "bye" };
 
 /** The fields of `hello`. */
 export type Hello = {
@@ -19,6 +19,8 @@ export type Hello = {
   principal?: string | null,
   /** The budgets that the app declares; none keeps what the host has. */
   budgets?: Array<BudgetMessage> | null,
+  /** Whether it answers `credentials-wanted`. */
+  credentials?: boolean | null,
 };
 
 /** The fields of `enqueue`. */
@@ -202,6 +204,11 @@ export type BudgetMessage = {
   plan?: string | null,
   /** How the server writes what it says of limits: a dialect's name, or `auto`. */
   dialect?: string | null,
+  /** Whether nothing is sent before it was given credentials; none keeps what was said before. */
+  credentials?: boolean | null,
+  /** What statuses mean for its jobs where this API means something else by them than others: `done`, `failed`, `retry`,
+ * `refused` (the budget pauses) or `credentials`. */
+  statuses?: { [key in string]: string } | null,
 };
 
 /** A rule: `"100/10s"`, or its parts. */
@@ -234,6 +241,17 @@ export type ReserveMessage = {
   /** The part of each limit that is kept for the interactive lane, from 0 to 0.9. */
   interactive?: number | null,
 };
+
+/** The fields of `credentials`. */
+export type Credentials = {
+  /** The budget. */
+  budget: string,
+  /** The headers to add to each of its requests; none if the tab has none. */
+  headers?: Secrets | null,
+};
+
+/** Headers by name, as a tab gives them. Shows no value. */
+export type Secrets = { [key in string]: string };
 
 /** Who speaks: every message of a host carries it, so that a tab notices a new host. */
 export type Stamp = {
@@ -276,6 +294,8 @@ export type HostMessage = { "type": "welcome",
   retried: number,
   /** Jobs that need `force`. */
   needsForce: number,
+  /** Jobs of whose key a later one is done. */
+  stale: number,
 } | { "type": "prioritised",
   /** Jobs that wait in the lane now. */
   moved: number,
@@ -307,6 +327,11 @@ export type HostMessage = { "type": "welcome",
   failed: number,
   /** Jobs cancelled. */
   cancelled: number,
+} | { "type": "credentials-wanted",
+  /** The budget. */
+  budget: string,
+  /** `missing`, or `expired` when they worked before. */
+  wanted: string,
 } | { "type": "event" } & EventMessage;
 
 /** A job as accepted. */
@@ -608,6 +633,11 @@ export type EventMessage = { "name": "paused", "detail": {
   budget: string | null,
   /** Why. */
   cause: string,
+} } | { "name": "credentials-needed", "detail": {
+  /** The budget. */
+  budget: string,
+  /** `missing`, `expired`, or `refused` when fresh ones were. */
+  wanted: string,
 } } | { "name": "config-changed" } | { "name": "storage", "detail": {
   /** What happened, for people. */
   message: string,

@@ -19,7 +19,15 @@ export interface ConnectOptions {
   /** Where the worker's wasm is served. */
   wasmUrl?: string | URL;
   budgets?: Budget[];
+  /**
+   * Gives the headers that a budget's requests need, when the scheduler has none or the server no longer takes them. They
+   * are kept in memory only. Budgets that are declared beside it wait for them, unless they say `credentials: false`.
+   */
+  credentials?: CredentialsProvider;
 }
+
+/** Resolves with nothing where this page has no credentials for that budget. */
+export type CredentialsProvider = (budget: string) => Promise<HeadersInit | null | undefined> | HeadersInit | null | undefined;
 
 /** How a rule counts; `arrival-log` when absent. */
 export type Algorithm =
@@ -57,6 +65,13 @@ export interface Budget {
   plan?: string;
   /** How the server writes what it says of limits: a dialect's name, `auto` if absent. */
   dialect?: string;
+  /** Whether nothing is sent before it was given credentials. */
+  credentials?: boolean;
+  /**
+   * What a status means where this API means something else by it than others: the job is done, has failed, is tried again
+   * (as after a 503, so only if it is repeatable), was refused unread (the budget pauses), or wants other credentials.
+   */
+  statuses?: Record<number, "done" | "failed" | "retry" | "refused" | "credentials">;
 }
 
 /** What a connected page has. Events carry their news in `detail`. */
@@ -72,8 +87,11 @@ export interface Queue extends EventTarget {
   fetch(input: RequestInfo | URL, init?: FetchInit): Promise<Response>;
   /** Cancels what has not left. */
   cancel(target: Target): Promise<{ cancelled: number; alreadySent: number }>;
-  /** Sends failed jobs again. Rejects with `needs-force` when every one of them needs that. */
-  retry(target: Target, options?: { force?: boolean }): Promise<{ retried: number; needsForce: number }>;
+  /**
+   * Sends failed jobs again. Rejects with `needs-force` when none can go without that, and with `stale` when a later job of
+   * the key is done in each case.
+   */
+  retry(target: Target, options?: { force?: boolean }): Promise<{ retried: number; needsForce: number; stale: number }>;
   /** Gives what has not left another lane; what was merged moves as one. */
   prioritise(target: Target, lane: Lane): Promise<{ moved: number; alreadySent: number }>;
   /** Closes a budget, or all of them, until `resume`. */
@@ -96,6 +114,11 @@ export interface Queue extends EventTarget {
    * They go on.
    */
   drain(options?: { timeoutMs?: number }): Promise<{ left: number }>;
+  /**
+   * Gives the headers to add to each request of a budget, in memory only. A budget that waits for credentials goes on with
+   * one request. Those of the page that connected last with its principal count.
+   */
+  setCredentials(budget: string, headers: HeadersInit): Promise<void>;
   /** Changes the budgets; what they have consumed is kept. */
   configure(config: { budgets: Budget[] }): Promise<void>;
   /** Leaves the queue, which works on. What waits in this page rejects with `not-connected`. */
@@ -119,6 +142,8 @@ export interface QueueEvents {
   resumed: { budget: string };
   refused: { budget: string; job: string; status: number; believedFree: number; retryAfterMs?: number | null };
   held: { budget?: string | null; cause: string };
+  /** A budget waits, and no page has credentials that the server takes: sign in, then `setCredentials` or `resume`. */
+  "credentials-needed": { budget: string; wanted: "missing" | "expired" | "refused" };
   storage: { message: string };
   "host-changed": Host;
   "host-crashed": { message: string };

@@ -212,22 +212,26 @@ impl Engine {
                 attempt,
                 request,
                 later,
-                headers,
+                mut headers,
+                secrets,
                 timeout_ms,
                 body,
-            } => match message::send_options(headers, timeout_ms, later, body) {
-                Ok(options) => self.send(seq, attempt, &request, &options),
-                Err(error) => {
-                    shell::complain("a request cannot be sent", &error);
-                    let cause = NoAnswer::NeverLeft;
-                    let input = HostInput::NoAnswer {
-                        seq,
-                        attempt,
-                        cause,
-                    };
-                    self.inner.inbox.borrow_mut().push_back(input);
+            } => {
+                headers.extend(secrets.reveal());
+                match message::send_options(headers, timeout_ms, later, body) {
+                    Ok(options) => self.send(seq, attempt, &request, &options),
+                    Err(error) => {
+                        shell::complain("a request cannot be sent", &error);
+                        let cause = NoAnswer::NeverLeft;
+                        let input = HostInput::NoAnswer {
+                            seq,
+                            attempt,
+                            cause,
+                        };
+                        self.inner.inbox.borrow_mut().push_back(input);
+                    }
                 }
-            },
+            }
             HostOutput::Stop(error) => self.inner.shell.stopped(&error.to_string()),
             HostOutput::Retired => self.inner.shell.stopped("a newer host takes over"),
         }

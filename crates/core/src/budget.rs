@@ -3,11 +3,13 @@
 //! Owns when a cost may start. Does not know jobs beyond their place and cost, nor what is stored when.
 //! Invariant: nothing is consumed unless all rules admit; while paused or held nothing starts.
 
+mod access;
 mod adapt;
 mod check;
 mod estimate;
 mod learned;
 mod pause;
+mod repeats;
 mod stored;
 mod sync;
 
@@ -23,12 +25,15 @@ use crate::pacer::{Pacer, Spacing};
 use crate::signals::BudgetSignal;
 use crate::time::{Mono, Now, Wall};
 
+use access::Access;
 use adapt::WHOLE;
 pub(crate) use check::{Asked, Blocked};
 pub(crate) use estimate::Work;
 use learned::Lost;
 pub(crate) use learned::Published;
 use pause::{MAX_REFUSALS, Pause, Ramp};
+use repeats::Repeats;
+pub(crate) use repeats::Try;
 use sync::Sync;
 
 /// Units that an attempt took.
@@ -70,6 +75,8 @@ pub(crate) struct Budget {
     ramp: Option<Ramp>,
     slow_start: Option<u32>,
     holds: BTreeSet<HoldCause>,
+    pub(crate) access: Access,
+    pub(crate) repeats: Repeats,
     pub(crate) blocked: Option<Blocked>,
     /// When it last had its turn under a parent.
     pub(crate) last_turn: u64,
@@ -108,6 +115,8 @@ impl Budget {
             ramp: None,
             slow_start: None,
             holds: BTreeSet::new(),
+            access: Access::default(),
+            repeats: Repeats::default(),
             blocked: None,
             last_turn: 0,
             waiting: [0; 3],
@@ -228,6 +237,12 @@ impl Budget {
             self.refusals_in_a_row = MAX_REFUSALS.saturating_sub(1);
             self.refusing_since = None;
             self.slow_start = Some(1);
+        }
+        if self.holds.contains(&HoldCause::Credentials) {
+            self.slow_start = Some(1);
+        }
+        if self.holds.contains(&HoldCause::RetryBudget) {
+            self.repeats = Repeats::default();
         }
         self.holds.clear();
     }

@@ -307,6 +307,7 @@ pub struct BudgetConfig {
     base: Option<BudgetId>,
     pace: Pace,
     reserve_permille: u32,
+    needs_credentials: bool,
 }
 
 impl BudgetConfig {
@@ -345,6 +346,7 @@ impl BudgetConfig {
             base: None,
             pace: Pace::default(),
             reserve_permille: 0,
+            needs_credentials: false,
         })
     }
 
@@ -418,7 +420,20 @@ impl BudgetConfig {
             base: None,
             pace: Pace::default(),
             reserve_permille: 0,
+            needs_credentials: false,
         }
+    }
+
+    /// Returns the budget as one of which nothing is sent before it was given credentials.
+    #[must_use]
+    pub fn with_credentials(mut self) -> Self {
+        self.needs_credentials = true;
+        self
+    }
+
+    /// Tells whether nothing is sent before it was given credentials.
+    pub const fn needs_credentials(&self) -> bool {
+        self.needs_credentials
     }
 
     /// Returns the budget whose rules must admit too.

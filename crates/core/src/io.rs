@@ -39,6 +39,8 @@ pub enum Verdict {
     Success,
     /// Refused unread for a limit: the budget pauses.
     Refused,
+    /// 401: the budget waits for other credentials.
+    Unauthorized,
     /// The outcome is unknown or the failure passing.
     Unavailable,
     /// 409 on a repeat with a key: the first is still running there.
@@ -58,6 +60,8 @@ pub enum NoAnswer {
     TimedOut,
     /// The request certainly never left.
     NeverLeft,
+    /// There is no request: it is not in the store.
+    Missing,
 }
 
 /// Why a commit failed.
@@ -150,6 +154,16 @@ pub enum Input {
         request: RequestId,
         /// The budget; none for the whole queue.
         budget: Option<BudgetId>,
+    },
+    /// A budget has new credentials; what waited for them goes on.
+    CredentialsGiven {
+        /// The budget.
+        budget: BudgetId,
+    },
+    /// A budget has no credentials any more.
+    CredentialsTaken {
+        /// The budget.
+        budget: BudgetId,
     },
     /// The browser says whether there is a network. Only its no is believed: nothing is tried until it says yes, or
     /// something succeeds.
@@ -269,6 +283,8 @@ pub enum Reply {
         retried: u32,
         /// Jobs left failed because repeating them needs `force`.
         needs_force: u32,
+        /// Jobs left failed because a later job of their key is done.
+        stale: u32,
     },
     /// The count of what a change of lane did.
     Prioritised {
@@ -345,11 +361,40 @@ pub enum Event {
         /// Why.
         cause: HoldCause,
     },
+    /// A budget waits for credentials. Told once, until it has them or is resumed.
+    CredentialsWanted {
+        /// The budget.
+        budget: BudgetId,
+        /// What is wrong with those that it has.
+        wanted: Wanted,
+    },
     /// Accepted jobs are neither settled nor live: a bug, told instead of hidden.
     Unaccounted {
         /// How many.
         jobs: u64,
     },
+}
+
+/// Why a budget wants credentials.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// It has none.
+    Missing,
+    /// They worked before, and do no longer.
+    Expired,
+    /// They never worked.
+    Refused,
+}
+
+impl Wanted {
+    /// Returns the name used on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::Expired => "expired",
+            Self::Refused => "refused",
+        }
+    }
 }
 
 /// Why a job waits.
@@ -374,6 +419,8 @@ pub enum Cause {
     Held,
     /// There is no network.
     Offline,
+    /// Its budget waits for credentials.
+    Credentials,
 }
 
 impl Cause {
@@ -389,6 +436,7 @@ impl Cause {
             Self::NotBefore => "not-before",
             Self::Held => "held",
             Self::Offline => "offline",
+            Self::Credentials => "credentials",
         }
     }
 }

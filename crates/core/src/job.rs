@@ -365,6 +365,10 @@ pub enum HoldCause {
     Offline,
     /// A newer host waits for this one to end. Not stored, and not lifted by anybody.
     Yielding,
+    /// The server wants other credentials, or none are there. Not stored: a new owner begins with one request.
+    Credentials,
+    /// Too many of its attempts were repeats. Goes on by itself; not stored.
+    RetryBudget,
 }
 
 impl HoldCause {
@@ -376,6 +380,8 @@ impl HoldCause {
             Self::Storage => "storage",
             Self::Offline => "offline",
             Self::Yielding => "yielding",
+            Self::Credentials => "credentials",
+            Self::RetryBudget => "retry-budget",
         }
     }
 
@@ -383,7 +389,11 @@ impl HoldCause {
     pub const fn is_lasting(self) -> bool {
         match self {
             Self::User | Self::Refusing => true,
-            Self::Storage | Self::Offline | Self::Yielding => false,
+            Self::Storage
+            | Self::Offline
+            | Self::Yielding
+            | Self::Credentials
+            | Self::RetryBudget => false,
         }
     }
 }
@@ -406,6 +416,9 @@ pub struct BudgetRecord {
     /// Its holds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holds: Vec<HoldCause>,
+    /// Whether the next owner begins with one request: the last one waited for credentials.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub probe: bool,
     /// Thousandths of its rules that are used after refusals nobody expected; none for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub factor_permille: Option<u32>,

@@ -14,6 +14,7 @@ mod claim;
 mod clean;
 mod commit;
 mod control;
+mod credentials;
 mod family;
 mod forecast;
 mod key;
@@ -21,6 +22,8 @@ mod learn;
 mod merge;
 mod place;
 mod recover;
+mod repeats;
+mod stale;
 mod view;
 
 pub use view::{BudgetSnapshot, GroupSnapshot, Snapshot};
@@ -100,6 +103,8 @@ struct Job {
     members: Vec<Seq>,
     /// The bytes of those requests.
     members_bytes: u64,
+    /// The number of the credentials that its attempt was sent with.
+    sent_with: u32,
 }
 
 impl Job {
@@ -338,6 +343,8 @@ impl Core {
                 cause,
             } => self.hold(request, budget, cause),
             Input::Resume { request, budget } => self.resume(request, budget, now),
+            Input::CredentialsGiven { budget } => self.credentials_given(budget),
+            Input::CredentialsTaken { budget } => self.credentials_taken(&budget),
             Input::Network(network) => self.network(network),
             Input::Wake => {}
         }
@@ -407,6 +414,7 @@ impl Core {
     /// Does what time alone brings.
     fn advance(&mut self, now: Now) {
         self.reopen(now);
+        self.end_share_holds(now);
         self.start_claimed(now);
         self.expire(now);
         while let Some((at, seq)) = self.delayed.first().copied()
@@ -473,14 +481,15 @@ impl Core {
 fn wake_reason(cause: Cause) -> WakeReason {
     match cause {
         Cause::Paused => "a pause ends",
+        Cause::Held => "the retry budget allows more",
         Cause::Rate => "a rule admits again",
         Cause::InFlight => "an earlier owner's attempt is over",
         Cause::Order
         | Cause::Lane
         | Cause::Backoff
         | Cause::NotBefore
-        | Cause::Held
-        | Cause::Offline => "a job may start",
+        | Cause::Offline
+        | Cause::Credentials => "a job may start",
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use paceline_core::config::{BudgetConfig, MAX_PARENTS};
 use paceline_core::ids::BudgetId;
+use paceline_core::io::Verdict;
 use paceline_protocol::WireError;
 use paceline_protocol::budget::{Budget, matches};
 use paceline_protocol::cost::cost_of;
@@ -23,8 +24,13 @@ impl Budgets {
     /// Takes over declared budgets. Returns what the core must be told, and nothing when all were the same before.
     pub(crate) fn declare(&mut self, budgets: Vec<Budget>) -> Vec<BudgetConfig> {
         let mut changed = Vec::new();
-        for budget in budgets {
+        for mut budget in budgets {
             let id = budget.config.id.clone();
+            let before = self.declared.get(&id).and_then(|known| known.credentials);
+            if budget.credentials.is_none() && before == Some(true) {
+                budget.credentials = before;
+                budget.config = budget.config.with_credentials();
+            }
             if self.declared.get(&id) == Some(&budget) {
                 continue;
             }
@@ -107,6 +113,12 @@ impl Budgets {
     pub(crate) fn dialect(&self, id: &BudgetId) -> Dialect {
         let declared = self.declared.get(id);
         declared.map_or(Dialect::auto(), |budget| budget.dialect)
+    }
+
+    /// Returns what a status means for the jobs of a budget, where its app says so.
+    pub(crate) fn verdict(&self, id: &BudgetId, status: u16) -> Option<Verdict> {
+        let budget = self.declared.get(id)?;
+        budget.statuses.get(&status).copied()
     }
 
     /// Returns the header that carries a budget's idempotency keys.

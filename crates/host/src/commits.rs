@@ -229,11 +229,13 @@ impl<B: Clone + Default> Host<B> {
     /// A job whose request is not in the store cannot be sent; that is a failure of the store, and is told.
     fn fail_missing(&mut self, now: Now) {
         for (seq, attempt) in std::mem::take(&mut self.commits.missing) {
+            self.repeats.remove(&seq);
+            self.dialects.remove(&seq);
             self.drive(
                 Input::NoAnswer {
                     seq,
                     attempt,
-                    cause: NoAnswer::NeverLeft,
+                    cause: NoAnswer::Missing,
                 },
                 now,
             );

@@ -13,6 +13,7 @@ mod bodies;
 mod budgets;
 mod commits;
 mod config;
+mod credentials;
 mod plan;
 mod query;
 mod requests;
@@ -26,6 +27,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use bodies::Bodies;
 use budgets::Budgets;
 use commits::Commits;
+use credentials::Credentials;
 use paceline_core::Core;
 use paceline_core::ids::{BatchNo, GroupId, JobId, RequestId, Seq};
 use paceline_core::io::{Effect, Event, Input, Network, NoAnswer, Reply, Target, Verdict};
@@ -33,7 +35,7 @@ use paceline_core::job::{GroupRecord, HoldCause, Reason};
 use paceline_core::scheduler::WakeReason;
 use paceline_core::time::{Mono, Now};
 use paceline_protocol::reply::f64_eq::F64;
-use paceline_protocol::{HostMessage, Request, Stamp, WireError};
+use paceline_protocol::{HostMessage, Request, Secrets, Stamp, WireError};
 use paceline_signals::{Dialect, Response, Sent};
 use paceline_store::{Opened, ReadBodies, StoreError, Transaction};
 
@@ -128,6 +130,8 @@ pub enum HostOutput<B> {
         later: Vec<B>,
         /// Headers to add.
         headers: Vec<(String, String)>,
+        /// The budget's credentials, to add as well.
+        secrets: Secrets,
         /// The time-out in milliseconds.
         timeout_ms: u32,
         /// Of which answers the beginning of the body is wanted.
@@ -146,6 +150,8 @@ const SNAPSHOT_GAP_MS: u64 = 250;
 struct Tab {
     principal: String,
     is_subscribed: bool,
+    /// Whether it answers when it is asked for credentials.
+    has_credentials: bool,
 }
 
 #[derive(Debug)]
@@ -186,6 +192,7 @@ pub struct Host<B> {
     core: Core,
     tabs: BTreeMap<TabId, Tab>,
     budgets: Budgets,
+    credentials: Credentials,
     asked: BTreeMap<RequestId, Asked>,
     askers: BTreeMap<JobId, BTreeMap<TabId, Wants>>,
     group_askers: BTreeMap<GroupId, BTreeSet<TabId>>,
@@ -219,6 +226,7 @@ impl<B: Clone + Default> Host<B> {
             config,
             tabs: BTreeMap::new(),
             budgets: Budgets::default(),
+            credentials: Credentials::default(),
             asked: BTreeMap::new(),
             askers: BTreeMap::new(),
             group_askers: BTreeMap::new(),
@@ -271,7 +279,7 @@ impl<B: Clone + Default> Host<B> {
             } => {
                 let sent = self.repeats.remove(&seq).unwrap_or(Sent::First);
                 let dialect = self.dialects.remove(&seq).unwrap_or(Dialect::auto());
-                let answer = paceline_signals::read(
+                let mut answer = paceline_signals::read(
                     &Response {
                         status,
                         headers: &headers,
@@ -282,7 +290,13 @@ impl<B: Clone + Default> Host<B> {
                     sent,
                     now.wall,
                 );
-                if answer.verdict != Verdict::Refused {
+                let budget = self.core.budget_at(seq);
+                let meant = budget.and_then(|budget| self.budgets.verdict(budget, status));
+                if let Some(verdict) = meant {
+                    answer.verdict = verdict;
+                    answer.signals.is_rate_limited = verdict == Verdict::Refused;
+                }
+                if !matches!(answer.verdict, Verdict::Refused | Verdict::Unauthorized) {
                     self.responses.insert(seq, response);
                 }
                 self.drive(
@@ -316,6 +330,7 @@ impl<B: Clone + Default> Host<B> {
             HostInput::Retire => self.retire(now),
             HostInput::Wake => self.drive(Input::Wake, now),
         }
+        self.end_late_answers(now);
         self.settle_turn(now);
     }
 
@@ -336,11 +351,14 @@ impl<B: Clone + Default> Host<B> {
             .commits
             .gathered_at()
             .map(|at| (at, "outcomes have gathered"));
+        let asked = self.credentials.deadline();
+        let asked = asked.map(|at| (at, "a tab was asked for credentials"));
         self.core
             .poll_timeout()
             .into_iter()
             .chain(snapshot)
             .chain(gathered)
+            .chain(asked)
             .min_by_key(|(at, _)| *at)
     }
 
@@ -417,6 +435,7 @@ impl<B: Clone + Default> Host<B> {
                             request,
                             later,
                             headers,
+                            secrets: self.credentials.of(&budget),
                             timeout_ms,
                             body: dialect.body(),
                         });
@@ -447,6 +466,9 @@ impl<B: Clone + Default> Host<B> {
                 for tab in self.group_askers.remove(&group).unwrap_or_default() {
                     self.post(tab, None, message.clone());
                 }
+            }
+            Effect::Event(Event::CredentialsWanted { budget, wanted }) => {
+                self.want_credentials(budget, wanted, now);
             }
             Effect::Event(event) => self.tell_all(&event),
             _ => debug_assert!(false, "an effect that this host does not know at {now:?}"),
@@ -501,6 +523,7 @@ impl<B: Clone + Default> Host<B> {
     /// Forgets a tab. What was kept in memory for it alone has nobody left to hear of it.
     fn tab_left(&mut self, tab: TabId, now: Now) {
         self.tabs.remove(&tab);
+        self.lost_its_turn(tab, None, now);
         self.asked.retain(|_, asked| asked.tab != tab);
         let mut orphans = Vec::new();
         self.askers.retain(|id, tabs| {
@@ -627,6 +650,7 @@ impl<B: Clone + Default> Host<B> {
             Reply::Retried {
                 retried,
                 needs_force,
+                stale,
             } => {
                 self.post(
                     tab,
@@ -634,6 +658,7 @@ impl<B: Clone + Default> Host<B> {
                     HostMessage::Retried {
                         retried,
                         needs_force,
+                        stale,
                     },
                 );
             }

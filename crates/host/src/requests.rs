@@ -28,7 +28,11 @@ impl<B: Clone + Default> Host<B> {
         now: Now,
     ) {
         let result = match request {
-            Err(error) => Err(error),
+            Err(error) => {
+                // It may have been meant as the answer that is waited for.
+                self.lost_its_turn(tab, None, now);
+                Err(error)
+            }
             Ok(Request::Hello(hello)) => self.hello(tab, re, hello, now),
             Ok(Request::Enqueue(enqueue)) => self.enqueue(tab, re, &enqueue, bodies, now),
             Ok(Request::EnqueueMany(enqueue)) => self.enqueue_many(tab, re, &enqueue, bodies, now),
@@ -41,6 +45,7 @@ impl<B: Clone + Default> Host<B> {
             }
             Ok(Request::Resume(resume)) => {
                 let request = self.ask(tab, re, What::Other);
+                self.credentials.resumed(resume.budget.as_ref());
                 self.drive(
                     Input::Resume {
                         request,
@@ -71,6 +76,13 @@ impl<B: Clone + Default> Host<B> {
                     self.post(tab, Some(re), HostMessage::Ok);
                 })
             }
+            Ok(Request::Credentials(given)) => {
+                let result = self.take_credentials(tab, re, given, now);
+                if result.is_err() {
+                    self.lost_its_turn(tab, None, now);
+                }
+                result
+            }
             Ok(Request::Bye) => {
                 self.tab_left(tab, now);
                 Ok(())
@@ -99,11 +111,13 @@ impl<B: Clone + Default> Host<B> {
         if let Some(budgets) = &hello.budgets {
             self.configure(budgets, now)?;
         }
+        self.sign_in(&principal, now);
         self.tabs.insert(
             tab,
             Tab {
                 principal,
                 is_subscribed: false,
+                has_credentials: hello.credentials == Some(true),
             },
         );
         let message = HostMessage::Welcome {
@@ -113,6 +127,11 @@ impl<B: Clone + Default> Host<B> {
             birth: self.birth,
         };
         self.post(tab, Some(re), message);
+        if hello.credentials == Some(true) {
+            self.ask_newcomer(tab, now);
+        } else {
+            self.tell_newcomer(tab);
+        }
         if self.quarantined > 0 {
             let message = format!(
                 "{} stored records could not be read and were set aside",
@@ -399,16 +418,11 @@ impl<B: Clone + Default> Host<B> {
 
     fn retry(&mut self, tab: TabId, re: F64, retry: Retry, now: Now) -> Result<(), WireError> {
         let target = target(retry.jobs, retry.group)?;
-        if let Target::Jobs(ids) = &target {
-            for id in ids
-                .iter()
-                .filter(|id| self.has_failed(id, now))
-                .cloned()
-                .collect::<Vec<_>>()
-            {
-                self.add_asker(tab, &id, Wants::Response);
-            }
-        }
+        let (failed, wants) = self.failed_of(&target, now);
+        let group = match &target {
+            Target::Group(group) => Some(group.clone()),
+            Target::Jobs(_) => None,
+        };
         let force = if retry.force == Some(true) {
             Force::Yes
         } else {
@@ -423,6 +437,14 @@ impl<B: Clone + Default> Host<B> {
             },
             now,
         );
+        let is_revived = |id: &JobId| !self.has_failed(id, now);
+        let revived: Vec<JobId> = failed.into_iter().filter(is_revived).collect();
+        if let Some(group) = group.filter(|_| !revived.is_empty()) {
+            self.group_askers.entry(group).or_default().insert(tab);
+        }
+        for id in revived {
+            self.add_asker(tab, &id, wants);
+        }
         Ok(())
     }
 
@@ -447,7 +469,27 @@ impl<B: Clone + Default> Host<B> {
         Ok(())
     }
 
-    /// Tells whether a job has failed and can be sent again; the request of an ephemeral one is gone.
+    /// The failed jobs of a target, and what their asker wants to hear: of single jobs their responses, as of an `enqueue`.
+    fn failed_of(&self, target: &Target, now: Now) -> (Vec<JobId>, Wants) {
+        match target {
+            Target::Jobs(ids) => {
+                let failed = ids.iter().filter(|id| self.has_failed(id, now));
+                (failed.cloned().collect(), Wants::Response)
+            }
+            Target::Group(group) => {
+                let filter = Filter {
+                    group: Some(group.clone()),
+                    state: Some(State::Failed),
+                    limit: usize::MAX,
+                    ..Filter::default()
+                };
+                let failed = self.core.jobs(&filter, now).into_iter();
+                (failed.map(|view| view.card.id).collect(), Wants::Outcome)
+            }
+        }
+    }
+
+    /// Tells whether a job has failed.
     fn has_failed(&self, id: &JobId, now: Now) -> bool {
         let filter = Filter {
             id: Some(id.clone()),
@@ -455,8 +497,7 @@ impl<B: Clone + Default> Host<B> {
             limit: 1,
             ..Filter::default()
         };
-        let failed = self.core.jobs(&filter, now);
-        failed.iter().any(|view| !view.card.ephemeral)
+        !self.core.jobs(&filter, now).is_empty()
     }
 
     fn hold(&mut self, tab: TabId, re: F64, hold: OneBudget, now: Now) {
@@ -477,6 +518,7 @@ impl<B: Clone + Default> Host<B> {
             .or_insert_with(|| Tab {
                 principal: String::new(),
                 is_subscribed,
+                has_credentials: false,
             })
             .is_subscribed = is_subscribed;
         if is_subscribed {

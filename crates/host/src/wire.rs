@@ -124,7 +124,8 @@ pub(crate) fn event(event: &Event) -> Option<EventMessage> {
         Event::Unaccounted { jobs } => EventMessage::Error {
             message: format!("{jobs} accepted jobs are nowhere; please report this"),
         },
-        _ => return None,
+        // A tab is asked before any is told.
+        Event::CredentialsWanted { .. } | _ => return None,
     })
 }
 

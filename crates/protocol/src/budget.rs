@@ -13,6 +13,7 @@ use serde::Deserialize;
 use crate::cost::{Cost, CostMessage, parse_costs};
 use crate::error::{Code, WireError};
 use crate::preset;
+use crate::statuses::{Statuses, parse_statuses};
 
 /// The most budgets of one queue.
 pub const MAX_BUDGETS: usize = 1_000;
@@ -69,6 +70,13 @@ pub struct BudgetMessage {
     /// How the server writes what it says of limits: a dialect's name, or `auto`.
     #[serde(default)]
     pub dialect: Option<String>,
+    /// Whether nothing is sent before it was given credentials; none keeps what was said before.
+    #[serde(default)]
+    pub credentials: Option<bool>,
+    /// What statuses mean for its jobs where this API means something else by them than others: `done`, `failed`, `retry`,
+    /// `refused` (the budget pauses) or `credentials`.
+    #[serde(default)]
+    pub statuses: Option<BTreeMap<String, String>>,
 }
 
 /// What bulk and background jobs leave for other lanes.
@@ -145,6 +153,10 @@ pub struct Budget {
     pub costs: Vec<Cost>,
     /// How its server writes what it says of limits.
     pub dialect: Dialect,
+    /// Whether it was said that it needs credentials.
+    pub credentials: Option<bool>,
+    /// What statuses mean for its jobs.
+    pub statuses: Statuses,
 }
 
 const IN_FLIGHT: &str = "a whole number from 1 to 1000";
@@ -266,6 +278,10 @@ fn parse_budget(message: &BudgetMessage, path: &str) -> Result<Budget, WireError
         }
         WireError::plain(Code::BadJob, format!("{path}: {error}"))
     })?;
+    let config = match message.credentials {
+        Some(true) => config.with_credentials(),
+        Some(false) | None => config,
+    };
     let parent = parse_parent(message, &id_text, path)?;
     let config = config.with_parent(parent);
     let config = config.with_scopes(parse_scopes(message, path)?);
@@ -280,6 +296,11 @@ fn parse_budget(message: &BudgetMessage, path: &str) -> Result<Budget, WireError
         key_header,
         costs: parse_costs(message.costs.as_deref().unwrap_or_default(), path)?,
         dialect,
+        credentials: message.credentials,
+        statuses: match &message.statuses {
+            None => Statuses::new(),
+            Some(statuses) => parse_statuses(statuses, &format!("{path}.statuses"))?,
+        },
     })
 }
 

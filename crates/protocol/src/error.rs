@@ -90,6 +90,16 @@ impl WireError {
         }
     }
 
+    /// Leaves out what came.
+    #[must_use]
+    pub fn without_value(mut self) -> Self {
+        let field = self.field.as_deref().unwrap_or("message");
+        let expected = self.expected.as_deref().unwrap_or("another value");
+        self.message = format!("{field}: expected {expected}");
+        self.got = None;
+        self
+    }
+
     /// Adds the index of the job that is to blame.
     #[must_use]
     pub fn at(mut self, index: usize) -> Self {

@@ -7,18 +7,21 @@
 
 pub mod budget;
 pub mod cost;
+pub mod credentials;
 pub mod error;
 pub mod job;
 pub mod plan;
 mod preset;
 pub mod reply;
 pub mod request;
+pub mod statuses;
 #[cfg(test)]
 mod typescript;
 
 /// The version of the messages; the value of each message's `paceline` field.
 pub const PROTOCOL: u32 = 1;
 
+pub use credentials::Secrets;
 pub use error::{Code, WireError};
 pub use reply::{HostMessage, Stamp};
 pub use request::{Head, Request};

@@ -98,6 +98,8 @@ pub enum HostMessage {
         retried: u32,
         /// Jobs that need `force`.
         needs_force: u32,
+        /// Jobs of whose key a later one is done.
+        stale: u32,
     },
     /// Answers `prioritise`.
     Prioritised {
@@ -145,6 +147,13 @@ pub enum HostMessage {
         failed: u32,
         /// Jobs cancelled.
         cancelled: u32,
+    },
+    /// Asks a tab for a budget's credentials. It answers with a `credentials` request.
+    CredentialsWanted {
+        /// The budget.
+        budget: String,
+        /// `missing`, or `expired` when they worked before.
+        wanted: &'static str,
     },
     /// Something that every tab may want to know.
     Event(EventMessage),
@@ -429,6 +438,13 @@ pub enum EventMessage {
         budget: Option<String>,
         /// Why.
         cause: String,
+    },
+    /// A budget waits for credentials, and no tab that was asked has good ones.
+    CredentialsNeeded {
+        /// The budget.
+        budget: String,
+        /// `missing`, `expired`, or `refused` when fresh ones were.
+        wanted: &'static str,
     },
     /// Budgets were changed.
     ConfigChanged,

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::PROTOCOL;
 use crate::budget::BudgetMessage;
+use crate::credentials::Credentials;
 use crate::error::{Code, WireError};
 use crate::job::JobMessage;
 use crate::plan::{Simulate, StepMessage};
@@ -87,6 +88,8 @@ pub enum Request {
     Simulate(Simulate),
     /// Changes budgets; what they have consumed is kept. Answered by `ok`.
     Configure(Configure),
+    /// Gives a budget's credentials, asked for by `credentials-wanted` or not. Answered by `ok`.
+    Credentials(Credentials),
     /// Says that the tab goes. Not answered.
     Bye,
 }
@@ -113,6 +116,10 @@ impl Request {
             "estimate" => Self::Estimate(fields(message)?),
             "simulate" => Self::Simulate(fields(message)?),
             "configure" => Self::Configure(fields(message)?),
+            "credentials" => {
+                // What is wrong may be quoted with it, and that may be the secret.
+                Self::Credentials(fields(message).map_err(WireError::without_value)?)
+            }
             "bye" => Self::Bye,
             other => {
                 return Err(WireError::field(
@@ -159,6 +166,9 @@ pub struct Hello {
     /// The budgets that the app declares; none keeps what the host has.
     #[serde(default)]
     pub budgets: Option<Vec<BudgetMessage>>,
+    /// Whether it answers `credentials-wanted`.
+    #[serde(default)]
+    pub credentials: Option<bool>,
 }
 
 /// The fields of `enqueue`.

@@ -8,6 +8,7 @@ use ts_rs::{Config, TS};
 use crate::budget::{
     BudgetMessage, IdempotencyMessage, LimitMessage, ReserveMessage, WindowMessage,
 };
+use crate::credentials::{Credentials, Secrets};
 use crate::error::{Code, WireError};
 use crate::job::JobMessage;
 use crate::plan::{
@@ -108,6 +109,8 @@ fn types() -> String {
         one::<WindowMessage>(),
         one::<IdempotencyMessage>(),
         one::<ReserveMessage>(),
+        one::<Credentials>(),
+        one::<Secrets>(),
     ];
     let replies = [
         one::<Stamp>(),

@@ -20,7 +20,7 @@ use paceline_protocol::reply::{
 use paceline_protocol::{Head, HostMessage, PROTOCOL, Request, Stamp, WireError};
 use serde_json::Value;
 
-const KINDS: [&str; 16] = [
+const KINDS: [&str; 17] = [
     "hello",
     "enqueue",
     "enqueue-many",
@@ -36,6 +36,7 @@ const KINDS: [&str; 16] = [
     "estimate",
     "simulate",
     "configure",
+    "credentials",
     "bye",
 ];
 
@@ -131,6 +132,7 @@ fn host_messages() -> BTreeMap<&'static str, (Option<f64>, HostMessage)> {
         ("settled", settled(failed())),
         ("settled-done", settled(done())),
         ("group-settled", group_settled()),
+        ("credentials-wanted", credentials_wanted()),
     ];
     let asked = asked.map(|(re, name, message)| (name, (Some(re), message)));
     let unasked = unasked.map(|(name, message)| (name, (None, message)));
@@ -197,6 +199,7 @@ fn retried() -> HostMessage {
     HostMessage::Retried {
         retried: 4,
         needs_force: 2,
+        stale: 1,
     }
 }
 
@@ -398,7 +401,14 @@ fn group_settled() -> HostMessage {
     }
 }
 
-fn events() -> [(&'static str, EventMessage); 7] {
+fn credentials_wanted() -> HostMessage {
+    HostMessage::CredentialsWanted {
+        budget: "api".into(),
+        wanted: "missing",
+    }
+}
+
+fn events() -> [(&'static str, EventMessage); 8] {
     let budget = || "api".to_owned();
     let paused = EventMessage::Paused {
         budget: budget(),
@@ -416,6 +426,10 @@ fn events() -> [(&'static str, EventMessage); 7] {
         budget: None,
         cause: "storage".into(),
     };
+    let needed = EventMessage::CredentialsNeeded {
+        budget: budget(),
+        wanted: "refused",
+    };
     let storage = EventMessage::Storage {
         message: "storage quota exceeded".into(),
     };
@@ -428,6 +442,7 @@ fn events() -> [(&'static str, EventMessage); 7] {
         ("event-refused", refused),
         ("event-held", held),
         ("event-config-changed", EventMessage::ConfigChanged),
+        ("event-credentials-needed", needed),
         ("event-storage", storage),
         ("event-error", error),
     ]

@@ -166,6 +166,7 @@ impl Reading {
         }
         match (status, sent) {
             (200..=299 | 304, _) => Verdict::Success,
+            (401, _) => Verdict::Unauthorized,
             (425, _) => Verdict::Refused,
             (503, _) if self.retry_after_ms.is_some() => Verdict::Refused,
             (409, Sent::AgainWithKey) => Verdict::StillRunning,

@@ -379,7 +379,7 @@ fn server(settings: &Settings, draw: &mut Draw) -> Transition {
     let fault = match draw.between(0, 9) {
         0..=3 => Fault::Refuses(refusal(draw)),
         4 | 5 => Fault::Fails(draw.pick(&[500, 502, 503, 504, 408]), draw.chance(500)),
-        6 => Fault::Rejects(draw.pick(&[400, 404, 409, 422])),
+        6 => Fault::Rejects(draw.pick(&[400, 401, 404, 409, 422])),
         7 => Fault::Breaks(draw.chance(500)),
         8 => draw.pick(&[Fault::Unreachable, Fault::NeverLeaves]),
         _ => Fault::Hangs(draw.chance(500)),

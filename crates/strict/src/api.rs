@@ -85,11 +85,15 @@ async fn read(parts: &Parts, body: Body) -> Result<Call, Problem> {
             &detail,
         ));
     }
+    let authorization = parts.headers.get(header::AUTHORIZATION);
+    let authorization =
+        authorization.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
     let body = read_body(body, MAX_BODY).await?;
     Ok(Call {
         method: parts.method.to_string(),
         path: below_api(parts),
         key,
+        authorization,
         body,
     })
 }

@@ -128,6 +128,7 @@ mod tests {
             path: "/x".to_owned(),
             key: key.map(str::to_owned),
             body: Bytes::from(body.to_owned()),
+            ..Call::default()
         }
     }
 

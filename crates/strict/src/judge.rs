@@ -215,7 +215,7 @@ impl Judge {
         }
     }
 
-    /// Decides a request at its counted instant: limits first, then the fault, then key and effect.
+    /// Decides a request at its counted instant: limits first, then who asks, the fault, key and effect.
     pub(crate) fn decide(&mut self, now_us: u64, arrival: &Arrival, call: &Call) -> Verdict {
         self.limiter.advance(now_us);
         let cost = self.scenario.cost_of(&call.method);
@@ -282,6 +282,15 @@ impl Judge {
     }
 
     fn carry_out(&mut self, number: u64, call: &Call, fault: Option<&Fault>) -> (Answer, Claimed) {
+        let wanted = &self.scenario.authorization;
+        if wanted.is_some() && *wanted != call.authorization {
+            let (status, retry_after_s) = (401, None);
+            let answer = Answer::Faulted {
+                status,
+                retry_after_s,
+            };
+            return (answer, None);
+        }
         let faulted = fault.filter(|fault| fault.kind == FaultKind::Status);
         let faulted = faulted.map(|f| Answer::Faulted {
             status: f.status,

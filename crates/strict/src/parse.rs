@@ -67,6 +67,9 @@ impl Scenario {
         fields.set("count_refused", &mut next.count_refused, boolean)?;
         fields.set("preflight", &mut next.preflight, word)?;
         fields.set("seed", &mut next.seed, |at, v| integer(at, v, 0..=MAX_SAFE))?;
+        fields.set("authorization", &mut next.authorization, |at, v| {
+            optional(v, |v| name(at, v))
+        })?;
         fields.set("faults", &mut next.faults, |at, v| {
             list(at, v, MAX_FAULTS, fault)
         })?;

@@ -25,6 +25,7 @@ pub(crate) struct Call {
     /// Below `/api`, with its query.
     pub(crate) path: String,
     pub(crate) key: Option<String>,
+    pub(crate) authorization: Option<String>,
     pub(crate) body: bytes::Bytes,
 }
 

@@ -255,6 +255,8 @@ pub struct Scenario {
     pub preflight: Preflight,
     /// Makes latencies and foreign requests repeatable.
     pub seed: u64,
+    /// What `Authorization` must be; anything else is answered 401. `null` asks for nothing.
+    pub authorization: Option<String>,
     /// What goes wrong, the first that fits.
     pub faults: Vec<Fault>,
 }
@@ -276,6 +278,7 @@ impl Default for Scenario {
             count_refused: false,
             preflight: Preflight::Uncounted,
             seed: 1,
+            authorization: None,
             faults: Vec::new(),
         }
     }

@@ -95,7 +95,7 @@ impl Budget {
             })
         };
         if !self.holds.is_empty() {
-            return blocked(Cause::Held, None);
+            return blocked(self.held_cause(), self.held_until());
         }
         if let Some(pause) = self.pause {
             return blocked(Cause::Paused, Some(pause.until));

@@ -64,7 +64,7 @@ impl Budget {
 
     /// Tells whether nothing may start, whatever the rules say.
     pub(crate) fn is_closed(&self) -> bool {
-        self.pause.is_some() || !self.holds.is_empty()
+        self.pause.is_some() || !self.holds.is_empty() || self.lacks_credentials()
     }
 
     /// Tells whether a lost connection is more likely a refusal that we may not read.

@@ -4,7 +4,7 @@ use super::Budget;
 use super::adapt::{TENTH, WHOLE};
 use super::pause::Pause;
 use crate::config::MAX_RULES;
-use crate::job::BudgetRecord;
+use crate::job::{BudgetRecord, HoldCause};
 use crate::time::{Now, Wall};
 
 impl Budget {
@@ -13,6 +13,9 @@ impl Budget {
         self.refusals_in_a_row = record.refusals_in_a_row;
         self.refusing_since = record.refusing_since;
         self.holds = record.holds.iter().copied().collect();
+        if record.probe {
+            self.slow_start = Some(1);
+        }
         self.factor_permille = record.factor_permille.unwrap_or(WHOLE).clamp(TENTH, WHOLE);
         let ceiling = record.ceiling_permille.unwrap_or(WHOLE);
         self.ceiling_permille = ceiling.clamp(TENTH, WHOLE);
@@ -58,7 +61,13 @@ impl Budget {
             pause_is_estimate: self.pause.is_some_and(|pause| pause.is_estimate),
             refusals_in_a_row: self.refusals_in_a_row,
             refusing_since: self.refusing_since,
-            holds: self.holds.iter().copied().collect(),
+            holds: self
+                .holds
+                .iter()
+                .copied()
+                .filter(|cause| cause.is_lasting())
+                .collect(),
+            probe: self.holds.contains(&HoldCause::Credentials),
             factor_permille: (self.factor_permille < WHOLE).then_some(self.factor_permille),
             learned: self.learned.clone(),
             learned_in_flight: self.learned_in_flight,

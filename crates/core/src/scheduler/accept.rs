@@ -116,6 +116,7 @@ impl Core {
             home,
             members: Vec::new(),
             members_bytes: 0,
+            sent_with: 0,
             slot: Slot::None,
             is_stored: false,
             card,

@@ -48,11 +48,11 @@ impl Core {
         let budget_id = job.card.budget.clone();
         if let Some(budget) = self.budgets.get_mut(&budget_id) {
             budget.answered((seq, attempt), took_ms, ended_at);
-            if answer.verdict != Verdict::Refused
-                && answer.verdict != Verdict::Unavailable
-                && budget.succeeded(now.mono)
-            {
-                self.draft.touched.budgets.insert(budget_id);
+            if is_heard(answer.verdict) {
+                budget.access.worked(job.sent_with);
+                if budget.succeeded(now.mono) {
+                    self.draft.touched.budgets.insert(budget_id);
+                }
             }
         }
         let parents = self.take_parents(seq);
@@ -73,6 +73,7 @@ impl Core {
                 self.settle(seq, State::Done, outcome, now);
             }
             Verdict::Refused => self.put_back(seq, &answer, now),
+            Verdict::Unauthorized => self.put_back_unauthorized(seq, now),
             Verdict::Unavailable | Verdict::StillRunning => {
                 self.try_later(
                     seq,
@@ -105,7 +106,9 @@ impl Core {
         let cost = job.card.cost;
         self.each_of(&parents, |parent| {
             match cause {
-                NoAnswer::NeverLeft => parent.never_left(ticket, cost, now.mono),
+                NoAnswer::NeverLeft | NoAnswer::Missing => {
+                    parent.never_left(ticket, cost, now.mono)
+                }
                 NoAnswer::Network | NoAnswer::TimedOut => parent.unanswered(ticket, now.mono),
             }
             false
@@ -121,6 +124,13 @@ impl Core {
                 }
                 job.record.current = None;
                 self.back_off(seq, None, None, None, now);
+            }
+            NoAnswer::Missing => {
+                if let Some(budget) = budget {
+                    budget.never_left(ticket, job.card.cost, now.mono);
+                }
+                job.record.current = None;
+                self.fail(seq, Reason::Storage, None, None, now);
             }
             NoAnswer::Network | NoAnswer::TimedOut => {
                 if let Some(budget) = budget {
@@ -286,5 +296,13 @@ impl Core {
         self.set_state(seq, State::RetryWait);
         self.replace(seq, now);
         self.draft.touched.records.insert(seq);
+    }
+}
+
+/// Tells whether the server has dealt with the request, as it does with others now.
+const fn is_heard(verdict: Verdict) -> bool {
+    match verdict {
+        Verdict::Refused | Verdict::Unavailable | Verdict::Unauthorized => false,
+        Verdict::Success | Verdict::StillRunning | Verdict::KeyReused | Verdict::Final => true,
     }
 }

@@ -76,6 +76,8 @@ impl Core {
             self.fail(seq, Reason::OutcomeUnknown, None, None, now);
             return true;
         }
+        self.want_missing_credentials(id);
+        self.keep_share(id, seq, now);
         let parents = self.parents(id);
         let asked = Asked {
             urgency,
@@ -112,6 +114,7 @@ impl Core {
 
     /// Records the attempt of a job that starts at `start`, which is now or within the time that a commit takes.
     fn claim(&mut self, seq: Seq, cost: u32, parents: Vec<BudgetId>, start: Now, now: Now) {
+        self.note_try(seq, start.mono);
         let longest = self.longest_window_ms(seq);
         self.set_state(seq, State::Sending);
         self.set_expiry(seq, None);
@@ -207,10 +210,9 @@ impl Core {
             return;
         };
         job.dispatched_at = now.mono;
-        let declared = self
-            .budgets
-            .get(&job.card.budget)
-            .map(|budget| budget.config().declared().clone());
+        let budget = self.budgets.get(&job.card.budget);
+        job.sent_with = budget.map_or(0, |budget| budget.access.generation());
+        let declared = budget.map(|budget| budget.config().declared().clone());
         let effect = Effect::Dispatch {
             seq,
             id: job.card.id.clone(),

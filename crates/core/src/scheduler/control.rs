@@ -86,12 +86,13 @@ impl Core {
     }
 
     pub(super) fn retry(&mut self, request: RequestId, target: &Target, force: Force, now: Now) {
-        let (mut retried, mut needs_force) = (0_u32, 0_u32);
+        let (mut retried, mut needs_force, mut stale) = (0_u32, 0_u32, 0_u32);
         let chosen: BTreeSet<Seq> = self
             .targets(target)
             .into_iter()
             .map(|seq| self.carrier(seq))
             .collect();
+        let newest_done = self.newest_done(&chosen);
         for seq in chosen {
             let Some(job) = self
                 .jobs
@@ -108,8 +109,15 @@ impl Core {
                 .outcome
                 .as_ref()
                 .and_then(|outcome| outcome.reason);
+            let newest = job.card.key.as_ref().and_then(|key| newest_done.get(key));
+            if newest.is_some_and(|done| *done > seq) {
+                stale = stale.saturating_add(1);
+                continue;
+            }
+            let may_be_done = reason == Some(Reason::OutcomeUnknown)
+                || (reason == Some(Reason::RetriesExhausted) && job.record.key_seen);
             let is_repeatable = self.is_repeatable(seq, now);
-            if reason == Some(Reason::OutcomeUnknown) && !is_repeatable && force == Force::No {
+            if may_be_done && !is_repeatable && force == Force::No {
                 needs_force = needs_force.saturating_add(1);
                 continue;
             }
@@ -121,6 +129,7 @@ impl Core {
             Reply::Retried {
                 retried,
                 needs_force,
+                stale,
             },
         );
     }

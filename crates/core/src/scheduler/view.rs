@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Core, Job, Slot};
+use crate::budget::Budget;
 use crate::ids::{BudgetId, GroupId, JobId, Seq};
 use crate::io::{Cause, Filter, View};
 use crate::job::{GroupRecord, HoldCause, Lane, State};
@@ -165,6 +166,13 @@ impl Core {
         Some(job.card.budget.clone())
     }
 
+    /// Returns the budget of a job, as the app declared it.
+    pub fn budget_at(&self, seq: Seq) -> Option<&BudgetId> {
+        let id = &self.jobs.get(&seq)?.card.budget;
+        let budget = self.budgets.get(id);
+        Some(budget.map_or(id, |budget| budget.config().declared()))
+    }
+
     /// Tells whether a job's request is kept in memory only.
     pub fn is_ephemeral(&self, id: &JobId) -> bool {
         let job = self.ids.get(id).and_then(|seq| self.jobs.get(seq));
@@ -218,7 +226,9 @@ impl Core {
         let is_held =
             !self.holds.is_empty() || budget.is_none_or(|budget| !budget.holds().is_empty());
         if is_held {
-            return (Cause::Held, None);
+            let cause = budget.filter(|_| self.holds.is_empty());
+            let until = cause.and_then(Budget::held_until);
+            return (cause.map_or(Cause::Held, Budget::held_cause), until);
         }
         let parents = self.parents(&job.card.budget);
         let parents = || parents.iter().filter_map(|id| self.budgets.get(id));

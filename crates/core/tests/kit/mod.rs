@@ -630,6 +630,7 @@ fn verdict(status: u16) -> Verdict {
     match status {
         200..=299 => Verdict::Success,
         429 => Verdict::Refused,
+        401 => Verdict::Unauthorized,
         408 | 500..=599 => Verdict::Unavailable,
         _ => Verdict::Final,
     }

@@ -32,6 +32,8 @@ pub(crate) struct Sent {
     pub(crate) request: Value,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: BodyNeed,
+    /// The credentials that it was sent with.
+    pub(crate) secrets: Vec<(String, String)>,
     pub(crate) at_ms: u64,
     is_live: bool,
 }
@@ -66,6 +68,7 @@ pub(crate) struct World {
     scripts: BTreeMap<String, VecDeque<u16>>,
     disk: VecDeque<Disk>,
     is_disk_slow: bool,
+    are_requests_gone: bool,
     mono_ms: u64,
     wall_ahead_ms: u64,
     lives: u32,
@@ -94,6 +97,7 @@ impl World {
             scripts: BTreeMap::new(),
             disk: VecDeque::new(),
             is_disk_slow: false,
+            are_requests_gone: false,
             mono_ms: 0,
             wall_ahead_ms: 0,
             lives: 1,
@@ -228,6 +232,12 @@ impl World {
             .collect()
     }
 
+    /// All that all tabs were told, as text.
+    pub(crate) fn heard_in_all(&self) -> String {
+        let posts = self.posts.iter().map(|(_, _, post)| post.to_string());
+        posts.collect()
+    }
+
     /// When a tab was told something of a type.
     pub(crate) fn heard_at(&self, tab: TabId, kind: &str) -> Vec<u64> {
         self.posts
@@ -325,6 +335,11 @@ impl World {
         self.host.poll_timeout().map(|(at, _)| at.as_millis())
     }
 
+    /// From now on the store finds no requests.
+    pub(crate) fn lose_requests(&mut self) {
+        self.are_requests_gone = true;
+    }
+
     /// From now on the store answers only when told.
     pub(crate) fn slow_disk(&mut self) {
         self.is_disk_slow = true;
@@ -341,7 +356,13 @@ impl World {
         let input = match self.disk.pop_front() {
             None => return false,
             Some(Disk::Store(transaction)) => {
-                HostInput::StoreDone(at_once(self.store.commit(transaction)))
+                let mut done = at_once(self.store.commit(transaction));
+                if let Ok(read) = &mut done
+                    && self.are_requests_gone
+                {
+                    read.iter_mut().for_each(|(_, bodies)| *bodies = None);
+                }
+                HostInput::StoreDone(done)
             }
             Some(Disk::Read(batches)) => {
                 HostInput::BodiesRead(at_once(self.store.read_bodies(batches)))
@@ -439,6 +460,7 @@ impl World {
                 later,
                 headers,
                 body,
+                secrets,
                 ..
             } => {
                 let request = laid_over(request, later);
@@ -450,6 +472,7 @@ impl World {
                     request,
                     headers,
                     body,
+                    secrets: secrets.reveal().collect(),
                     at_ms: self.mono_ms,
                     is_live: true,
                 });

@@ -3,6 +3,7 @@
 mod accepting;
 mod bad_input;
 mod budgets;
+mod credentials;
 mod keys;
 mod kit;
 mod merging;

@@ -257,3 +257,112 @@ fn an_abort_speaks_for_its_own_tab_only() {
     assert_eq!(world.heard(2, "settled")[0]["job"]["state"], "done");
     assert!(world.heard(1, "settled").is_empty());
 }
+
+#[test]
+fn a_job_whose_request_is_not_in_the_store_fails_for_that_reason() {
+    let mut world = World::with_tabs();
+    world.tell(1, json!({ "type": "hold" }));
+    world.enqueue(1, "a");
+    world.crash();
+    world.lose_requests();
+    world.hello(1);
+    world.enqueue(1, "a");
+
+    world.tell(1, json!({ "type": "resume" }));
+    world.run();
+
+    let told = world.heard(1, "settled");
+    assert_eq!(told.len(), 1);
+    assert_eq!(told[0]["job"]["code"], "storage");
+    assert!(world.sent.is_empty());
+}
+
+#[test]
+fn a_tab_that_retries_a_group_hears_of_its_jobs_and_of_its_end() {
+    let mut world = World::with_tabs();
+    world.script("b", &[400]);
+    let jobs = [job("a"), job("b")];
+    world.tell(
+        1,
+        json!({ "type": "enqueue-many", "group": "g", "jobs": jobs }),
+    );
+    world.run();
+
+    let re = world.tell(2, json!({ "type": "retry", "group": "g" }));
+    world.run();
+
+    assert_eq!(world.reply(re)["retried"], 1);
+    let told = world.heard(2, "settled");
+    assert_eq!(told.len(), 1);
+    assert_eq!(
+        (&told[0]["job"]["id"], &told[0]["job"]["state"]),
+        (&json!("b"), &json!("done"))
+    );
+    let group = world.heard(2, "group-settled");
+    assert_eq!(group.len(), 1);
+    assert_eq!(
+        (&group[0]["done"], &group[0]["failed"]),
+        (&json!(2), &json!(0))
+    );
+}
+
+#[test]
+fn a_retry_that_is_refused_as_stale_leaves_nobody_asking() {
+    let mut world = World::with_tabs();
+    world.script("a", &[400]);
+    for name in ["a", "b"] {
+        let job = job_with(name, json!({ "key": "k" }));
+        world.tell(1, json!({ "type": "enqueue", "job": job }));
+    }
+    world.run();
+
+    let re = world.tell(2, json!({ "type": "retry", "jobs": ["a"] }));
+    world.run();
+
+    assert_eq!(
+        (&world.reply(re)["retried"], &world.reply(re)["stale"]),
+        (&json!(0), &json!(1))
+    );
+    assert!(world.heard(2, "settled").is_empty());
+}
+
+#[test]
+fn a_status_means_what_the_app_says_it_means() {
+    let mut world = World::new();
+    let mut api = crate::kit::api();
+    api["statuses"] = json!({
+        "404": "done", "423": "retry", "403": "refused", "418": "credentials", "503": "failed",
+    });
+    world.tell(1, json!({ "type": "hello", "budgets": [api] }));
+    let expected = [("a", 404, "done"), ("b", 423, "done"), ("c", 503, "failed")];
+
+    for (name, status, state) in expected {
+        world.script(name, &[status]);
+        world.enqueue(1, name);
+        world.run();
+        let told = world.heard(1, "settled");
+        assert_eq!(
+            told.last().expect("told")["job"]["state"],
+            state,
+            "{status}"
+        );
+    }
+    assert_eq!(world.names_sent(), ["a", "b", "b", "c"]);
+    assert_eq!(
+        world.heard(1, "settled")[0]["response"],
+        json!({ "status": 404 })
+    );
+
+    world.script("d", &[403]);
+    world.enqueue(1, "d");
+    world.answer_all();
+    world.script("e", &[418]);
+    world.run();
+    world.enqueue(1, "e");
+    world.run();
+    let events = world.heard(1, "event");
+    let names: Vec<_> = events.iter().map(|event| event["name"].as_str()).collect();
+    assert!(names.contains(&Some("paused")), "{names:?}");
+    assert_eq!(names.last(), Some(&Some("credentials-needed")));
+    assert_eq!(world.record("d").expect("stored").attempts_counted, 0);
+}

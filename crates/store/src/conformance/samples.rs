@@ -150,6 +150,7 @@ pub fn full_budget() -> BudgetRecord {
         refusals_in_a_row: 9,
         refusing_since: Some(Wall::from_millis(1_700_000_000_000)),
         holds: vec![HoldCause::User, HoldCause::Refusing, HoldCause::Storage],
+        probe: true,
         factor_permille: Some(250),
         learned: vec![LearnedLimit {
             limit: 90,

@@ -17,6 +17,7 @@ fn post(key: Option<&str>, body: &'static str) -> Call {
         path: "/orders".to_owned(),
         key: key.map(str::to_owned),
         body: Bytes::from_static(body.as_bytes()),
+        ..Call::default()
     }
 }
 
@@ -258,6 +259,22 @@ fn an_effect_whose_answer_was_lost_is_replayed_not_doubled() {
         Answer::Served { replayed: true, .. }
     ));
     assert_eq!((judge.effects.applied, judge.effects.duplicated), (1, 0));
+}
+
+#[test]
+fn whoever_is_not_authorized_uses_the_limits_and_has_no_effect() {
+    let limit = json!({ "limit": 2, "window_ms": 1000 });
+    let mut judge = judge(json!({ "limits": [limit], "authorization": "Bearer x" }));
+    let mut call = post(Some("k"), "1");
+    let without = send(&mut judge, 0, &call);
+
+    call.authorization = Some("Bearer x".to_owned());
+    let with = send(&mut judge, 0, &call);
+    let third = send(&mut judge, 0, &call);
+
+    let statuses = [without, with, third].map(|verdict| verdict.answer.status());
+    assert_eq!(statuses, [401, 200, 429]);
+    assert_eq!(judge.effects.applied, 1);
 }
 
 #[test]
