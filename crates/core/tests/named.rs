@@ -4,7 +4,7 @@ mod kit;
 
 use kit::{CardExt, EPOCH, Script, World, budget, card, cards};
 use paceline_core::config::{Algorithm, BudgetConfig, LimitRule};
-use paceline_core::ids::{BudgetId, JobId, RequestId};
+use paceline_core::ids::{BudgetId, CommitId, JobId, RequestId};
 use paceline_core::io::{Answer, CommitFailure, Effect, Input, Reply, Target, Verdict};
 use paceline_core::job::{Card, HoldCause, Lane, Reason, State};
 use paceline_core::signals::Signals;
@@ -204,18 +204,6 @@ fn a_group_is_told_as_settled_only_once_the_outcome_of_each_job_is_stored() {
         world.core.handle(input, now).expect("drained");
         std::iter::from_fn(|| world.core.poll_effect()).collect::<Vec<_>>()
     };
-    let commit = |effects: &[Effect]| {
-        let mut commits = effects.iter().filter_map(|effect| match effect {
-            Effect::Commit { commit, .. } => Some(*commit),
-            Effect::Dispatch { .. }
-            | Effect::Reply { .. }
-            | Effect::Settled { .. }
-            | Effect::GroupSettled { .. }
-            | Effect::Event(_)
-            | _ => None,
-        });
-        commits.next_back().expect("a commit")
-    };
     let is_told = |effects: &[Effect]| {
         let mut effects = effects.iter();
         effects.any(|effect| matches!(effect, Effect::GroupSettled { .. }))
@@ -271,22 +259,18 @@ fn a_job_that_was_withdrawn_and_handed_in_anew_is_told_as_accepted_once_it_is_st
         world.core.handle(input, now).expect("drained");
         std::iter::from_fn(|| world.core.poll_effect()).collect::<Vec<_>>()
     };
-    let commit = |effects: &[Effect]| {
-        let commits = effects.iter().filter_map(|effect| match effect {
-            Effect::Commit { commit, .. } => Some(*commit),
-            _ => None,
-        });
-        commits.last().expect("a commit")
-    };
     let accepted = |effects: &[Effect]| {
-        let replies = effects.iter().filter_map(|effect| match effect {
-            Effect::Reply {
+        let mut requests = Vec::new();
+        for effect in effects {
+            if let Effect::Reply {
                 request,
                 reply: Reply::Accepted { .. },
-            } => Some(request.0),
-            _ => None,
-        });
-        replies.collect::<Vec<_>>()
+            } = effect
+            {
+                requests.push(request.0);
+            }
+        }
+        requests
     };
     let ask = |request| Input::Enqueue {
         request: RequestId(request),
@@ -322,4 +306,15 @@ fn a_repeat_whose_key_was_forgotten_while_its_claim_was_stored_is_not_sent() {
         (*state, outcome.reason),
         (State::Failed, Some(Reason::OutcomeUnknown))
     );
+}
+
+/// The last commit that was asked for.
+fn commit(effects: &[Effect]) -> CommitId {
+    let commit = |effect: &Effect| {
+        if let Effect::Commit { commit, .. } = effect {
+            return Some(*commit);
+        }
+        None
+    };
+    effects.iter().rev().find_map(commit).expect("a commit")
 }
