@@ -250,8 +250,8 @@ class Queue extends EventTarget {
   /** Rings a sleeping host when it has something to do next; at once while something is on its way. */
   #setBell() {
     clearTimeout(this.#bell);
-    const { nextWakeAt, counts } = this.#snapshots.current;
-    const hasWork = !this.#unsettled.isEmpty || counts.queued + counts.sending + counts.retryWait > 0;
+    const { nextWakeAt } = this.#snapshots.current;
+    const hasWork = !this.#unsettled.isEmpty || this.#snapshots.left() > 0;
     if (!hasWork || this.#isClosed) return;
     const wait = nextWakeAt == null ? 0 : Math.max(0, nextWakeAt - Date.now());
     this.#bell = setTimeout(() => this.#connection.wake(), Math.min(wait, MAX_TIMER_MS));

@@ -20,10 +20,7 @@ function serveLeader() {
     scope.close();
   };
   const shell = new Shell({ queue, wasmUrl, host: "leader-tab", send, close });
-  scope.addEventListener("error", (/** @type {ErrorEvent} */ event) => shell.crash(event.error ?? event.message));
-  scope.addEventListener("unhandledrejection", (/** @type {PromiseRejectionEvent} */ event) => shell.crash(event.reason));
-  listenToNetwork(shell);
-  shell.start();
+  startAlone(shell);
 }
 
 function serveSharedWorker() {
@@ -37,6 +34,11 @@ function serveSharedWorker() {
     port.addEventListener("close", () => shell.leave(tab));
   };
   scope.addEventListener("connect", (/** @type {MessageEvent} */ event) => event.ports.forEach(connect));
+  startAlone(shell);
+}
+
+/** Starts a shell whose context is its own: every error in it is the host's. @param {Shell} shell */
+function startAlone(shell) {
   scope.addEventListener("error", (/** @type {ErrorEvent} */ event) => shell.crash(event.error ?? event.message));
   scope.addEventListener("unhandledrejection", (/** @type {PromiseRejectionEvent} */ event) => shell.crash(event.reason));
   listenToNetwork(shell);
