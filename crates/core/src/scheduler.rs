@@ -93,6 +93,8 @@ struct Job {
     expires_at: Option<Mono>,
     /// Its outcome is decided and not stored yet.
     is_settling: bool,
+    /// How often it has settled: a retried job settles anew, and only its last outcome is told.
+    settlements: u32,
     claimed_at: Mono,
     dispatched_at: Mono,
     /// The budget that it was handed in for.
@@ -164,7 +166,8 @@ enum After {
         attempt: u32,
         start: Mono,
     },
-    Settled(Seq),
+    /// The nth settlement of a job.
+    Settled(Seq, u32),
     GroupSettled(GroupId),
     Reply(crate::ids::RequestId, Reply),
     Event(Event),

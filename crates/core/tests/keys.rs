@@ -2,11 +2,12 @@
 
 mod kit;
 
-use kit::{CardExt, Script, World, budget, card};
+use kit::{CardExt, EPOCH, Script, World, budget, card};
 use paceline_core::ids::{GroupId, JobId};
 use paceline_core::io::{Cause, Filter, Force, Input, Reply, Target};
 use paceline_core::job::{Card, HoldCause, Lane, Reason, State};
 use paceline_core::kind::{Kind, OnFailure};
+use paceline_core::time::Wall;
 
 const CONTACT: &str = "https://api.test/contacts/42";
 
@@ -350,4 +351,45 @@ fn a_job_in_another_lane_lends_it_to_those_before_it_of_its_key() {
     world.run(60_000);
 
     assert_eq!(world.server.ids(), ["x", "a", "b", "y"]);
+}
+
+#[test]
+fn an_end_that_a_retry_took_back_is_not_told() {
+    let mut world = World::new(&["1/1s"], Some(1));
+    world.commit_ms = 3;
+    let mut late = card("late");
+    late.expires_at = Some(Wall::from_millis(EPOCH + 500));
+    world.enqueue(vec![card("first"), late]);
+    world.run_until(500);
+    let failed = world.core.snapshot(world.clock()).counts;
+
+    world.request(|request| Input::Retry {
+        request,
+        target: jobs(&["late"]),
+        force: Force::No,
+    });
+    let retried = world.core.snapshot(world.clock()).counts;
+    world.request(|request| Input::Cancel {
+        request: Some(request),
+        target: jobs(&["late"]),
+        reason: Reason::Cancelled,
+    });
+    world.run(60_000);
+
+    let (state, outcome, _) = &world.settled["late"];
+    assert_eq!(world.settle_order, ["first", "late"]);
+    assert_eq!(
+        (*state, outcome.reason),
+        (State::Cancelled, Some(Reason::Cancelled))
+    );
+    let count = |counts: [u32; 6], state: State| counts[state.index()];
+    assert_eq!(
+        count(failed, State::Sending),
+        1,
+        "its end is not stored yet"
+    );
+    assert_eq!(
+        (count(retried, State::Queued), retried.iter().sum()),
+        (1, 2)
+    );
 }

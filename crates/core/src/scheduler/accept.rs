@@ -110,6 +110,7 @@ impl Core {
             ready_at: Some(super::due_mono(&card, &record, now)),
             expires_at: None,
             is_settling: false,
+            settlements: 0,
             claimed_at: now.mono,
             dispatched_at: now.mono,
             parents: Vec::new(),

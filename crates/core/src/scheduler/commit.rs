@@ -3,7 +3,7 @@
 use super::{After, Core, Draft, Pending, Touched};
 use crate::change::Change;
 use crate::count::Count;
-use crate::ids::{BudgetId, CommitId};
+use crate::ids::{BudgetId, CommitId, Seq};
 use crate::io::{CommitFailure, Effect, Event, Refusal, Reply};
 use crate::job::{HoldCause, Lane};
 use crate::time::{Mono, Now};
@@ -53,7 +53,7 @@ impl Core {
     /// Tells whether nobody waits for a commit of this draft: it holds what has come of bulk and background jobs, no more.
     fn may_wait(&self, draft: &Draft) -> bool {
         let is_patient = |after: &After| match after {
-            After::Settled(seq) => self
+            After::Settled(seq, _) => self
                 .jobs
                 .get(seq)
                 .is_some_and(|job| job.lane() != Lane::Interactive),
@@ -88,7 +88,7 @@ impl Core {
                     self.claiming = self.claiming.saturating_sub(1);
                     self.dispatch_at(seq, attempt, start, now);
                 }
-                After::Settled(seq) => self.tell_settled(seq),
+                After::Settled(seq, nth) => self.tell_settled(seq, nth),
                 After::GroupSettled(group) => self.tell_group_settled(&group),
                 After::Reply(request, reply) => {
                     self.effects.push_back(Effect::Reply { request, reply })
@@ -141,7 +141,7 @@ impl Core {
                     is_only_refused = false;
                     self.unclaim(seq, attempt, now);
                 }
-                After::Settled(_) | After::GroupSettled(_) | After::Event(_) => {
+                After::Settled(..) | After::GroupSettled(_) | After::Event(_) => {
                     is_only_refused = false;
                     self.unsaved.after.push(after);
                 }
@@ -213,15 +213,17 @@ impl Core {
         changes
     }
 
-    fn tell_settled(&mut self, seq: crate::ids::Seq) {
-        let Some(job) = self.jobs.get_mut(&seq) else {
+    /// Tells how a job has ended, once that is stored. A retry may have come between: what has ended since is told when it
+    /// is stored itself.
+    fn tell_settled(&mut self, seq: Seq, nth: u32) {
+        let is_stale = |job: &super::Job| job.settlements != nth;
+        if self.jobs.get(&seq).is_none_or(is_stale) {
+            return;
+        }
+        self.no_longer_settling(seq);
+        let Some(job) = self.jobs.get(&seq) else {
             return;
         };
-        if std::mem::take(&mut job.is_settling)
-            && let Some(count) = self.settling.get_mut(job.record.state.index())
-        {
-            Count::Down.apply(count);
-        }
         let Some(outcome) = job.record.outcome.clone() else {
             return;
         };
@@ -245,6 +247,18 @@ impl Core {
             group.filter(|id| self.groups.get(id).is_some_and(|group| group.is_untold))
         {
             self.tell_group_settled(&id);
+        }
+    }
+
+    /// Counts a job into the state that it has ended in, or is about to leave again.
+    pub(super) fn no_longer_settling(&mut self, seq: Seq) {
+        let Some(job) = self.jobs.get_mut(&seq) else {
+            return;
+        };
+        if std::mem::take(&mut job.is_settling)
+            && let Some(count) = self.settling.get_mut(job.record.state.index())
+        {
+            Count::Down.apply(count);
         }
     }
 

@@ -207,6 +207,7 @@ impl Core {
 
     fn revive(&mut self, seq: Seq, reason: Option<Reason>, is_repeatable: bool, now: Now) {
         self.release_key(seq, now);
+        self.no_longer_settling(seq);
         self.exit(seq, State::Failed);
         let Some(job) = self.jobs.get_mut(&seq) else {
             return;

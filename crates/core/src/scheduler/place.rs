@@ -185,11 +185,13 @@ impl Core {
         job.record.state = state;
         job.record.outcome = Some(outcome);
         job.is_settling = true;
+        job.settlements = job.settlements.saturating_add(1);
+        let nth = job.settlements;
         job.record.not_before = None;
         let group = job.card.group.clone();
         self.enter(seq, state, now);
         self.draft.touched.records.insert(seq);
-        self.draft.after.push(After::Settled(seq));
+        self.draft.after.push(After::Settled(seq, nth));
         if let Some(count) = self.settling.get_mut(state.index()) {
             Count::Up.apply(count);
         }
