@@ -81,25 +81,32 @@ impl Model {
         self.jobs.values()
     }
 
-    /// Somebody asks for failed jobs again.
-    pub(crate) fn retry_asked(&mut self, names: &[String], group: Option<&str>, is_forced: bool) {
+    /// Somebody asks for failed jobs again. Returns those whose ends it is to be told of.
+    pub(crate) fn retry_asked(
+        &mut self,
+        names: &[String],
+        group: Option<&str>,
+        is_forced: bool,
+    ) -> Vec<String> {
         let in_group = |job: &Entry| {
             group.is_some() && job.card.group.as_ref().map(|group| group.as_str()) == group
         };
         // What went together is retried together.
         let carrier = |job: &Entry| job.merged_into.unwrap_or(job.seq);
-        let asked: BTreeSet<Seq> = self
+        let asked: Vec<(&String, &Entry)> = self
             .jobs
             .iter()
             .filter(|(name, job)| names.contains(name) || in_group(job))
-            .map(|(_, job)| carrier(job))
             .collect();
+        let carriers: BTreeSet<Seq> = asked.iter().map(|(_, job)| carrier(job)).collect();
+        let asked = asked.into_iter().map(|(name, _)| name.clone()).collect();
         for job in self.jobs.values_mut() {
-            if asked.contains(&carrier(job)) {
+            if carriers.contains(&carrier(job)) {
                 job.retries += 1;
                 job.forced += u32::from(is_forced);
             }
         }
+        asked
     }
 
     /// Takes a transaction that the disk has stored.

@@ -126,8 +126,7 @@ impl World {
                 let jobs = names(&message["jobs"]);
                 let is_forced = message["force"] == true;
                 self.model
-                    .retry_asked(&jobs, message["group"].as_str(), is_forced);
-                jobs
+                    .retry_asked(&jobs, message["group"].as_str(), is_forced)
             }
             Some(_) | None => return,
         };
