@@ -202,8 +202,8 @@ export type BudgetMessage = {
   preset?: string | null,
   /** The plan of the preset. */
   plan?: string | null,
-  /** How the server writes what it says of limits: a dialect's name, or `auto`. */
-  dialect?: string | null,
+  /** How the server writes what it says of limits: a dialect's name, `auto`, or which header says what. */
+  dialect?: DialectMessage | null,
   /** Whether nothing is sent before it was given credentials; none keeps what was said before. */
   credentials?: boolean | null,
   /** What statuses mean for its jobs where this API means something else by them than others: `done`, `failed`, `retry`,
@@ -223,6 +223,45 @@ export type LimitMessage = string | {
   anchor?: string | null,
   /** Whether the numbers are a guess: what the server publishes may raise them. */
   learn?: boolean | null,
+};
+
+/** A known dialect by its name, or an app's own. */
+export type DialectMessage = string | OwnDialectMessage;
+
+/** Which header says what; names in any case. */
+export type OwnDialectMessage = {
+  /** Units in a window. */
+  limit?: string | null,
+  /** Units left. */
+  remaining?: string | null,
+  /** Units used. */
+  used?: string | null,
+  /** When the window starts anew. */
+  reset?: TimedMessage | null,
+  /** How long to wait after a refusal; wins over `Retry-After`. */
+  retryAfter?: TimedMessage | null,
+  /** What the request has cost. */
+  cost?: string | null,
+  /** The window. */
+  window?: OwnWindowMessage | null,
+  /** What the server calls the limit. */
+  scope?: string | null,
+};
+
+/** A header that tells a time: its name, or that and how it is written. */
+export type TimedMessage = string | {
+  /** The name. */
+  header: string,
+  /** `delta-seconds`, `delta-ms`, `epoch-seconds`, `epoch-ms`, `http-date`, `iso-date`, `duration` or `auto`. */
+  kind?: string | null,
+};
+
+/** A window: in a header, as text or in milliseconds. */
+export type OwnWindowMessage = number | string | {
+  /** Its name. */
+  header: string,
+  /** `delta-seconds`, `delta-ms` or `duration`. */
+  kind?: string | null,
 };
 
 /** A window as text or in milliseconds. */

@@ -63,8 +63,8 @@ export interface Budget {
   preset?: string;
   /** The plan of the preset, where limits depend on one. */
   plan?: string;
-  /** How the server writes what it says of limits: a dialect's name, `auto` if absent. */
-  dialect?: string;
+  /** How the server writes what it says of limits: a dialect's name, or which header says what; `auto` if absent. */
+  dialect?: string | OwnDialect;
   /** Whether nothing is sent before it was given credentials. */
   credentials?: boolean;
   /**
@@ -72,6 +72,30 @@ export interface Budget {
    * (as after a 503, so only if it is repeatable), was refused unread (the budget pauses), or wants other credentials.
    */
   statuses?: Record<number, "done" | "failed" | "retry" | "refused" | "credentials">;
+}
+
+/** How a header writes an instant or a wait. `auto`: told by shape and magnitude. */
+export type TimeKind = "auto" | "delta-seconds" | "delta-ms" | "epoch-seconds" | "epoch-ms" | "http-date" | "iso-date" | "duration";
+
+/**
+ * A server's own way to say what is left: the names of its headers. Another origin reads only those that the server
+ * exposes; `queue.diagnose` tells which it does not.
+ */
+export interface OwnDialect {
+  /** Units in a window, units left, units used. */
+  limit?: string;
+  remaining?: string;
+  used?: string;
+  /** When the window starts anew. */
+  reset?: string | { header: string; kind?: TimeKind };
+  /** How long to wait after a refusal; wins over `Retry-After`. */
+  retryAfter?: string | { header: string; kind?: TimeKind };
+  /** What the request has cost. */
+  cost?: string;
+  /** The window of the limit: `"1m"`, milliseconds, or a header. */
+  window?: string | number | { header: string; kind?: "delta-seconds" | "delta-ms" | "duration" };
+  /** What the server calls the limit. */
+  scope?: string;
 }
 
 /** What a connected page has. Events carry their news in `detail`. */

@@ -9,7 +9,7 @@ use paceline_protocol::WireError;
 use paceline_protocol::budget::{Budget, matches};
 use paceline_protocol::cost::cost_of;
 use paceline_protocol::error::Code;
-use paceline_signals::Dialect;
+use paceline_signals::AnyDialect;
 
 /// The most budgets that are made for origins nobody declared.
 const MAX_IMPLICIT: usize = 1_000;
@@ -110,9 +110,9 @@ impl Budgets {
     }
 
     /// Returns how a budget's server writes what it says of limits.
-    pub(crate) fn dialect(&self, id: &BudgetId) -> Dialect {
+    pub(crate) fn dialect(&self, id: &BudgetId) -> AnyDialect {
         let declared = self.declared.get(id);
-        declared.map_or(Dialect::auto(), |budget| budget.dialect)
+        declared.map_or_else(AnyDialect::default, |budget| budget.dialect.clone())
     }
 
     /// Returns what a status means for the jobs of a budget, where its app says so.

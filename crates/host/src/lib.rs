@@ -36,7 +36,7 @@ use paceline_core::scheduler::WakeReason;
 use paceline_core::time::{Mono, Now};
 use paceline_protocol::reply::f64_eq::F64;
 use paceline_protocol::{HostMessage, Request, Secrets, Stamp, WireError};
-use paceline_signals::{Dialect, Response, Sent};
+use paceline_signals::{AnyDialect, Response, Sent};
 use paceline_store::{Opened, ReadBodies, StoreError, Transaction};
 
 /// A tab's port, numbered by the shell.
@@ -201,7 +201,7 @@ pub struct Host<B> {
     responses: BTreeMap<Seq, B>,
     repeats: BTreeMap<Seq, Sent>,
     /// The dialects of requests on their way, where they are named.
-    dialects: BTreeMap<Seq, Dialect>,
+    dialects: BTreeMap<Seq, AnyDialect>,
     reads: VecDeque<query::Query>,
     outputs: VecDeque<HostOutput<B>>,
     next_request: RequestId,
@@ -278,7 +278,7 @@ impl<B: Clone + Default> Host<B> {
                 response,
             } => {
                 let sent = self.repeats.remove(&seq).unwrap_or(Sent::First);
-                let dialect = self.dialects.remove(&seq).unwrap_or(Dialect::auto());
+                let dialect = self.dialects.remove(&seq).unwrap_or_default();
                 let mut answer = paceline_signals::read(
                     &Response {
                         status,
@@ -424,7 +424,8 @@ impl<B: Clone + Default> Host<B> {
                     self.repeats.insert(seq, Sent::AgainWithKey);
                 }
                 let dialect = self.budgets.dialect(&budget);
-                if dialect != Dialect::auto() {
+                let need = dialect.body();
+                if dialect != AnyDialect::default() {
                     self.dialects.insert(seq, dialect);
                 }
                 match self.take_claimed_parts(seq) {
@@ -437,7 +438,7 @@ impl<B: Clone + Default> Host<B> {
                             headers,
                             secrets: self.credentials.of(&budget),
                             timeout_ms,
-                            body: dialect.body(),
+                            body: need,
                         });
                     }
                     None => self.commits.missing.push((seq, attempt)),

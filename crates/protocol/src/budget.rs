@@ -7,10 +7,11 @@ use paceline_core::config::{
     parse_window,
 };
 use paceline_core::ids::BudgetId;
-use paceline_signals::Dialect;
+use paceline_signals::AnyDialect;
 use serde::Deserialize;
 
 use crate::cost::{Cost, CostMessage, parse_costs};
+use crate::dialect::{DialectMessage, parse_dialect};
 use crate::error::{Code, WireError};
 use crate::preset;
 use crate::statuses::{Statuses, parse_statuses};
@@ -67,9 +68,9 @@ pub struct BudgetMessage {
     /// The plan of the preset.
     #[serde(default)]
     pub plan: Option<String>,
-    /// How the server writes what it says of limits: a dialect's name, or `auto`.
+    /// How the server writes what it says of limits: a dialect's name, `auto`, or which header says what.
     #[serde(default)]
-    pub dialect: Option<String>,
+    pub dialect: Option<DialectMessage>,
     /// Whether nothing is sent before it was given credentials; none keeps what was said before.
     #[serde(default)]
     pub credentials: Option<bool>,
@@ -152,7 +153,7 @@ pub struct Budget {
     /// What requests cost.
     pub costs: Vec<Cost>,
     /// How its server writes what it says of limits.
-    pub dialect: Dialect,
+    pub dialect: AnyDialect,
     /// Whether it was said that it needs credentials.
     pub credentials: Option<bool>,
     /// What statuses mean for its jobs.
@@ -202,7 +203,7 @@ pub fn parse_budgets(budgets: &[BudgetMessage]) -> Result<Vec<Budget>, WireError
 
 fn parse_budget(message: &BudgetMessage, path: &str) -> Result<Budget, WireError> {
     let message = &preset::filled(message, path)?;
-    let dialect = preset::dialect(message, path)?;
+    let dialect = parse_dialect(message.dialect.as_ref(), &format!("{path}.dialect"))?;
     let bad = |field: &str, expected: &str, got: &str| {
         WireError::field(Code::BadJob, format!("{path}.{field}"), expected, got)
     };

@@ -8,6 +8,7 @@
 pub mod budget;
 pub mod cost;
 pub mod credentials;
+pub mod dialect;
 pub mod error;
 pub mod job;
 pub mod plan;

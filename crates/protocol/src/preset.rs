@@ -1,12 +1,13 @@
-//! What a preset adds to a budget, and the dialect's name.
+//! What a preset adds to a budget.
 //!
 //! Invariant: a field that the app gives wins as a whole over the preset's. Rules that count only some requests
 //! stay out of the budget: they would hold up what they do not mean.
 
-use paceline_signals::{Dialect, Preset, PresetError, PresetLimit};
+use paceline_signals::{Preset, PresetError, PresetLimit};
 
 use crate::budget::{BudgetMessage, IdempotencyMessage, LimitMessage, WindowMessage};
 use crate::cost::CostMessage;
+use crate::dialect::DialectMessage;
 use crate::error::{Code, WireError};
 
 /// Fills in from its preset what a budget does not say.
@@ -59,7 +60,7 @@ pub(crate) fn filled(message: &BudgetMessage, path: &str) -> Result<BudgetMessag
         }));
     filled.dialect = filled
         .dialect
-        .or_else(|| Some(preset.dialect.name().to_owned()));
+        .or_else(|| Some(DialectMessage::Name(preset.dialect.name().to_owned())));
     Ok(filled)
 }
 
@@ -72,21 +73,6 @@ fn limit(limit: &PresetLimit) -> LimitMessage {
         // What the server publishes of itself is newer than a documentation.
         learn: Some(true),
     }
-}
-
-/// Reads the dialect's name.
-///
-/// # Errors
-/// Names `dialect`, with the names that are there.
-pub(crate) fn dialect(message: &BudgetMessage, path: &str) -> Result<Dialect, WireError> {
-    let Some(name) = &message.dialect else {
-        return Ok(Dialect::auto());
-    };
-    Dialect::named(name).ok_or_else(|| {
-        let names: Vec<&str> = Dialect::names().collect();
-        let expected = format!("a dialect: {}", names.join(", "));
-        WireError::field(Code::BadJob, format!("{path}.dialect"), expected, name)
-    })
 }
 
 #[cfg(test)]

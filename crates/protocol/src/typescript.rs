@@ -9,6 +9,7 @@ use crate::budget::{
     BudgetMessage, IdempotencyMessage, LimitMessage, ReserveMessage, WindowMessage,
 };
 use crate::credentials::{Credentials, Secrets};
+use crate::dialect::{DialectMessage, OwnDialectMessage, OwnWindowMessage, TimedMessage};
 use crate::error::{Code, WireError};
 use crate::job::JobMessage;
 use crate::plan::{
@@ -106,6 +107,10 @@ fn types() -> String {
         one::<JobMessage>(),
         one::<BudgetMessage>(),
         one::<LimitMessage>(),
+        one::<DialectMessage>(),
+        one::<OwnDialectMessage>(),
+        one::<TimedMessage>(),
+        one::<OwnWindowMessage>(),
         one::<WindowMessage>(),
         one::<IdempotencyMessage>(),
         one::<ReserveMessage>(),

@@ -59,6 +59,8 @@ mod vimeo;
 mod x;
 mod zendesk;
 
+pub(crate) use generic::short;
+
 use crate::reading::Reading;
 use crate::view::{Reset, View};
 

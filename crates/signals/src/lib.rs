@@ -9,6 +9,7 @@ mod date;
 mod dialect;
 mod json;
 mod number;
+mod own;
 mod preset;
 mod reading;
 mod retry_after;
@@ -16,6 +17,7 @@ mod sf;
 mod view;
 
 pub use dialect::{BodyNeed, Dialect};
+pub use own::{AnyDialect, Kind, OwnDialect, Timed, Window};
 pub use preset::{Charge, Counts, Preset, PresetBatch, PresetCost, PresetError, PresetLimit};
 pub use reading::{Found, Reading, Unit};
 pub use retry_after::parse_retry_after;
@@ -53,8 +55,18 @@ pub struct Response<'a> {
 }
 
 /// Reads a response that came at `now`.
-pub fn read(response: &Response<'_>, dialect: Dialect, sent: Sent, now: Wall) -> Answer {
+pub fn read(
+    response: &Response<'_>,
+    dialect: impl Into<AnyDialect>,
+    sent: Sent,
+    now: Wall,
+) -> Answer {
     let reading = read_all(response, dialect, now);
+    answer(response, &reading, sent)
+}
+
+/// Draws from a reading what the core needs.
+pub fn answer(response: &Response<'_>, reading: &Reading, sent: Sent) -> Answer {
     let text = response
         .text
         .filter(|_| response.status >= 400 || reading.is_rate_limited)
@@ -68,9 +80,11 @@ pub fn read(response: &Response<'_>, dialect: Dialect, sent: Sent, now: Wall) ->
 }
 
 /// Reads all that a response says, in its own order.
-pub fn read_all(response: &Response<'_>, dialect: Dialect, now: Wall) -> Reading {
+pub fn read_all(response: &Response<'_>, dialect: impl Into<AnyDialect>, now: Wall) -> Reading {
+    let dialect = dialect.into();
     let view = View::new(response, now);
     let mut reading = Reading::default();
+    reading.wait(dialect.wait(&view));
     reading.wait(retry_after::read(&view));
     reading.is_retryable = should_retry(&view);
     dialect.read(&view, &mut reading);

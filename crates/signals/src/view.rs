@@ -29,6 +29,8 @@ pub(crate) enum Reset {
     Auto,
     /// Seconds from now.
     Seconds,
+    /// Milliseconds from now; never told by size.
+    Millis,
     /// Seconds since 1970.
     EpochSeconds,
     /// Milliseconds since 1970.
@@ -218,6 +220,9 @@ fn reset_in(text: &str, reset: Reset, now: Wall) -> Option<u64> {
     const FROM_EPOCH_S: u64 = 1_000_000_000;
     const FROM_EPOCH_MS: u64 = 100_000_000_000;
     const TO_EPOCH_MS: u64 = 100_000_000_000_000;
+    if reset == Reset::Millis {
+        return millis(text, 1);
+    }
     if let Some(whole) = units(text) {
         let (shape, unit_ms) = match whole {
             0..FROM_EPOCH_S => (Reset::Seconds, 1_000),

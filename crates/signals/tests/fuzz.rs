@@ -8,7 +8,10 @@ use std::time::Duration;
 
 use paceline_core::signals::MAX_BUDGETS;
 use paceline_core::time::Wall;
-use paceline_signals::{Dialect, MAX_WAIT_MS, Response, Sent, read, read_all};
+use paceline_signals::{
+    AnyDialect, Dialect, Kind, MAX_WAIT_MS, OwnDialect, Response, Sent, Timed, Window, read,
+    read_all,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -215,9 +218,40 @@ fn status() -> impl Strategy<Value = u16> {
     ]
 }
 
-fn dialect() -> impl Strategy<Value = Dialect> {
+fn dialect() -> impl Strategy<Value = AnyDialect> {
     let all: Vec<Dialect> = Dialect::names().filter_map(Dialect::named).collect();
-    prop_oneof![2 => Just(Dialect::auto()), 3 => select(all)]
+    prop_oneof![
+        2 => Just(Dialect::auto().into()),
+        3 => select(all).prop_map(AnyDialect::from),
+        1 => own().prop_map(AnyDialect::from),
+    ]
+}
+
+/// An app's own dialect, over the same headers.
+fn own() -> impl Strategy<Value = OwnDialect> {
+    let name = || prop::option::of(select(&NAMES[..]).prop_map(str::to_owned));
+    let timed = || {
+        let named = (select(&NAMES[..]), select(&Kind::ALL[..]));
+        prop::option::of(named.prop_map(|(header, kind)| Timed {
+            header: header.to_owned(),
+            kind,
+        }))
+    };
+    let numbers = (name(), name(), name(), name(), name());
+    (numbers, (timed(), timed(), timed())).prop_map(|(numbers, times)| {
+        let (limit, remaining, used, cost, scope) = numbers;
+        let (reset, retry_after, window) = times;
+        OwnDialect {
+            limit,
+            remaining,
+            used,
+            reset,
+            retry_after,
+            cost,
+            window: window.map(Window::Told),
+            scope,
+        }
+    })
 }
 
 proptest! {
@@ -229,8 +263,8 @@ proptest! {
     ) {
         let response = Response { status, headers: &headers, text: Some(&body), method: "POST", url: "https://a.test/graphql" };
         for now in [NOW, Wall::from_millis(now)] {
-            let reading = read_all(&response, dialect, now);
-            let answer = read(&response, dialect, Sent::First, now);
+            let reading = read_all(&response, dialect.clone(), now);
+            let answer = read(&response, dialect.clone(), Sent::First, now);
 
             let waits = reading.found.iter().map(|found| found.budget.reset_in_ms);
             for wait in waits.chain([reading.retry_after_ms, reading.first.reset_in_ms]).flatten() {

@@ -316,3 +316,20 @@ fn the_transport_hears_of_which_answers_the_body_is_wanted() {
     assert_eq!(world.sent[0].body, BodyNeed::All);
     assert_eq!(world.sent[1].body, BodyNeed::GraphQl);
 }
+
+#[test]
+fn an_answer_is_read_in_the_dialect_that_an_app_declares() {
+    let mut world = World::with_tabs();
+    let dialect =
+        json!({ "remaining": "X-Left", "reset": { "header": "X-Open-In", "kind": "delta-ms" } });
+    let budget = json!({ "id": "own", "match": ["https://own.test/*"], "limits": ["9/1s"], "dialect": dialect });
+    world.tell(1, json!({ "type": "configure", "budgets": [budget] }));
+    enqueue(&mut world, "a", json!({ "url": "https://own.test/a" }));
+    world.answer(0, 200, &[("x-left", "0"), ("x-open-in", "2500")]);
+
+    enqueue(&mut world, "b", json!({ "url": "https://own.test/b" }));
+    let before = world.names_sent().len();
+    world.pass(2_600);
+
+    assert_eq!((before, world.names_sent().len()), (1, 2));
+}

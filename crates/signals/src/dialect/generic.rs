@@ -124,6 +124,6 @@ fn scope(view: &View<'_>) -> Option<String> {
 }
 
 /// A scope is a name, not a text.
-pub(super) fn short(scope: &str) -> String {
+pub(crate) fn short(scope: &str) -> String {
     crate::view::beginning(scope, 100).to_owned()
 }
