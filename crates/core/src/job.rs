@@ -112,6 +112,14 @@ pub struct Card {
     clippy::trivially_copy_pass_by_ref,
     reason = "the form that serde asks for"
 )]
+const fn is_zero(value: &u32) -> bool {
+    *value == 0
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the form that serde asks for"
+)]
 fn is_false(value: &bool) -> bool {
     !value
 }
@@ -250,6 +258,9 @@ pub struct Spent {
     /// When it was answered or given up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Wall>,
+    /// How many milliseconds after its claim its request may have left, where that is more than half a second.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub late_ms: u32,
 }
 
 /// What has happened to a job; one small stored record, replaced whole. A job without one is fresh.

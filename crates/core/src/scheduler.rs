@@ -18,6 +18,7 @@ mod credentials;
 mod family;
 mod forecast;
 mod key;
+mod lateness;
 mod learn;
 mod merge;
 mod place;
@@ -26,6 +27,7 @@ mod repeats;
 mod stale;
 mod view;
 
+use lateness::Lateness;
 pub use view::{BudgetSnapshot, GroupSnapshot, Snapshot};
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -196,7 +198,7 @@ struct Pending {
     touched: Touched,
     drops: Vec<Change>,
     after: Vec<After>,
-    begun: Mono,
+    begun: Now,
 }
 
 /// The scheduler of one queue. See the module's documentation for how to drive it.
@@ -220,6 +222,7 @@ pub struct Core {
     /// Attempts that are stored and start at an instant that is still to come.
     claimed: BTreeSet<(Mono, Seq, u32)>,
     lead_ms: u64,
+    lateness: Lateness,
     /// Claims on their way to the store.
     claiming: usize,
     expiring: BTreeSet<(Mono, Seq)>,
@@ -272,6 +275,7 @@ impl Core {
             delayed: BTreeSet::new(),
             claimed: BTreeSet::new(),
             lead_ms: 0,
+            lateness: Lateness::default(),
             claiming: 0,
             expiring: BTreeSet::new(),
             undecided: BTreeSet::new(),

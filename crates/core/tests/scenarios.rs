@@ -1244,3 +1244,38 @@ fn a_new_owner_counts_a_group_by_what_its_jobs_say() {
     assert_eq!((record.done, record.settled_at), (0, None));
     assert_eq!(world.groups_settled, vec![(group, 2, 0, 0)]);
 }
+
+#[test]
+fn a_claim_that_took_long_is_made_anew_so_that_a_next_owner_knows_when_it_left() {
+    let configs = || vec![budget("api", &["1/10s"], None)];
+    let mut world = World::with(configs().remove(0), 7);
+    world.commit_ms = 3;
+    world.enqueue(vec![card("a")]);
+    world.commit_ms = 40_000;
+    world.run_until(3);
+    world.commit_ms = 3;
+    world.latency = Box::new(|| (5, 60_000));
+    while world.server.arrivals.is_empty() {
+        assert!(world.step(100_000), "it leaves");
+    }
+
+    world.crash_and_restart(configs());
+    world.latency = Box::new(|| (5, 5));
+    world.run(300_000);
+
+    assert_eq!(world.server.ids(), ["a", "a"]);
+    assert_eq!(world.server.max_seen(10_000), 1);
+}
+
+#[test]
+fn a_store_that_is_always_slow_stops_nothing() {
+    let mut world = World::new(&["10/1s"], None);
+    world.commit_ms = 4_000;
+
+    world.enqueue(cards("j", 50));
+    world.run(300_000);
+
+    assert_eq!(world.settled.len(), 50);
+    assert_eq!(world.server.arrivals.len(), 50);
+    assert!(world.now < 60_000, "{}", world.now);
+}

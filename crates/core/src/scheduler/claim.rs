@@ -1,5 +1,6 @@
 //! Starts jobs: chooses the next of each budget, takes its cost, and records the attempt.
 
+use super::lateness;
 use super::{After, Core};
 use crate::budget::Asked;
 use crate::ids::{BudgetId, Seq};
@@ -13,8 +14,6 @@ const MAX_EARLIER: usize = 32;
 /// The most claims on their way to the store. A large burst goes in several commits, so that the answers to its first
 /// requests are heard while its last ones leave; the next claims follow when a commit is done.
 const MAX_CLAIMING: usize = 64;
-/// How late a claimed request may leave; after that the host was frozen, and claims anew.
-const MAX_LATE_MS: u64 = 500;
 /// The longest idempotency key that is sent.
 const MAX_KEY_BYTES: usize = 255;
 
@@ -131,6 +130,7 @@ impl Core {
         record.current = Some(Spent {
             started_at: start.wall,
             ended_at: None,
+            late_ms: self.lateness.to_store(),
         });
         record.first_claimed_at.get_or_insert(now.wall);
         record.not_before = None;
@@ -158,7 +158,7 @@ impl Core {
         if start > now.mono {
             self.claimed.insert((start, seq, attempt));
         } else {
-            self.dispatch_or_put_back(seq, attempt, now);
+            self.start_or_put_back(seq, attempt, start, now);
         }
     }
 
@@ -168,21 +168,22 @@ impl Core {
             && start <= now.mono
         {
             self.claimed.remove(&(start, seq, attempt));
-            if now.mono.since(start) > MAX_LATE_MS {
-                self.put_claim_back(seq, attempt, now);
-            } else {
-                self.dispatch_or_put_back(seq, attempt, now);
-            }
+            self.start_or_put_back(seq, attempt, start, now);
         }
     }
 
-    /// A pause or hold may have come between the claim and its start, and the server may have forgotten the job's key in a
-    /// sleep.
-    fn dispatch_or_put_back(&mut self, seq: Seq, attempt: u32, now: Now) {
+    /// Sends a claimed request, or claims anew: it may be later than the store was told, a pause or hold may have come
+    /// since, and the server may have forgotten the job's key in a sleep.
+    fn start_or_put_back(&mut self, seq: Seq, attempt: u32, start: Mono, now: Now) {
+        let current = self.jobs.get(&seq).and_then(|job| job.record.current);
+        let is_late = current.is_none_or(|current| {
+            let by_wall_ms = now.wall.since(current.started_at);
+            by_wall_ms.max(now.mono.since(start)) > lateness::allowed_ms(current)
+        });
         let budget = self.jobs.get(&seq).map(|job| &job.card.budget);
         let is_closed = budget.is_some_and(|id| self.is_family_closed(id));
         let is_too_late = self.has_outlived_its_key(seq, now);
-        if is_closed || is_too_late || !self.holds.is_empty() {
+        if is_late || is_closed || is_too_late || !self.holds.is_empty() {
             self.put_claim_back(seq, attempt, now);
         } else {
             self.dispatch(seq, attempt, now);
@@ -291,7 +292,7 @@ fn remember_current(card: &Card, record: &mut Record, window_ms: u64, now: Wall)
 
 /// When an attempt ended, at the latest: its request may have left a little after its claim.
 pub(super) fn end_at_latest(spent: Spent, timeout_ms: u32) -> Wall {
-    let left_at = spent.started_at.plus(MAX_LATE_MS);
+    let left_at = spent.started_at.plus(lateness::allowed_ms(spent));
     spent
         .ended_at
         .unwrap_or_else(|| left_at.plus(u64::from(timeout_ms)))

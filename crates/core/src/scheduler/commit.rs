@@ -40,7 +40,7 @@ impl Core {
                 touched: draft.touched,
                 drops: draft.drops,
                 after: draft.after,
-                begun: now.mono,
+                begun: now,
             },
         );
         self.effects.push_back(Effect::Commit {
@@ -72,7 +72,9 @@ impl Core {
         let Some(pending) = self.pending.remove(&commit) else {
             return;
         };
-        self.learn_lead(now.mono.since(pending.begun));
+        let took_ms = now.mono.since(pending.begun.mono);
+        self.learn_lead(took_ms);
+        self.lateness.learn(took_ms.max(now.wall.since(pending.begun.wall)));
         for after in pending.after {
             match after {
                 After::Accept {

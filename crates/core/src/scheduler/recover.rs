@@ -196,8 +196,8 @@ impl Core {
         if let Some(current) = job.record.current.take() {
             let ended_at = Some(end_at_latest(current, timeout_ms));
             job.record.earlier.push(Spent {
-                started_at: current.started_at,
                 ended_at,
+                ..current
             });
         }
         if job.card.ephemeral {

@@ -86,6 +86,7 @@ pub fn full_record() -> Record {
     let spent = |started, ended: Option<u64>| Spent {
         started_at: Wall::from_millis(started),
         ended_at: ended.map(Wall::from_millis),
+        late_ms: 1_500,
     };
     Record {
         state: State::Failed,
@@ -124,6 +125,7 @@ pub fn sending(started_at: u64) -> Record {
         current: Some(Spent {
             started_at,
             ended_at: None,
+            late_ms: 0,
         }),
         first_claimed_at: Some(started_at),
         ..Record::fresh()
