@@ -280,7 +280,9 @@ impl Model {
 
     fn drop_batch(&mut self, batch: u64) -> Result<(), Broken> {
         for (seq, name) in &self.names {
-            let Some(job) = self.jobs.get_mut(name).filter(|_| seq.batch().0 == batch) else {
+            let is_of = |job: &&mut Entry| seq.batch().0 == batch && job.seq == *seq;
+            // A name may have been taken anew: what was known under it before goes, not the job that has it now.
+            let Some(job) = self.jobs.get_mut(name).filter(is_of) else {
                 continue;
             };
             if !job.state.is_settled() {

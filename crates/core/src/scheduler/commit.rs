@@ -74,7 +74,8 @@ impl Core {
         };
         let took_ms = now.mono.since(pending.begun.mono);
         self.learn_lead(took_ms);
-        self.lateness.learn(took_ms.max(now.wall.since(pending.begun.wall)));
+        self.lateness
+            .learn(took_ms.max(now.wall.since(pending.begun.wall)));
         for after in pending.after {
             match after {
                 After::Accept {

@@ -37,7 +37,9 @@ impl Lateness {
     /// Returns what is stored with a claim: nothing where the least is enough.
     pub(super) fn to_store(self) -> u32 {
         let beyond = Some(self.next_ms).filter(|next| *next > LEAST_MS);
-        beyond.and_then(|next| u32::try_from(next).ok()).unwrap_or(0)
+        beyond
+            .and_then(|next| u32::try_from(next).ok())
+            .unwrap_or(0)
     }
 }
 
