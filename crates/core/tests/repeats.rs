@@ -242,3 +242,21 @@ fn a_new_owner_counts_repeats_anew() {
 
     assert_eq!(world.settled.len(), 20);
 }
+
+#[test]
+fn a_repeat_that_was_claimed_ahead_within_its_share_leaves() {
+    let mut world = World::new(&["2/1s"], None);
+    world.commit_ms = 8;
+    for n in 0..30 {
+        answers(&mut world, &format!("j{n}"), &[503, 503]);
+    }
+
+    world.enqueue(cards("j", 30));
+    world.run(1_000_000);
+
+    assert_eq!(world.settled.len(), 30);
+    let claims = world.disk.records.values().map(|record| record.attempt);
+    assert_eq!(claims.sum::<u32>() as usize, world.server.arrivals.len());
+    let is_put_back = |line: &&String| line.contains("refused: true");
+    assert_eq!(world.trace.iter().filter(is_put_back).count(), 0);
+}

@@ -67,6 +67,13 @@ impl Budget {
         self.pause.is_some() || !self.holds.is_empty() || self.lacks_credentials()
     }
 
+    /// Tells whether a request that was claimed ahead may not leave. What was claimed within the share of repeats may: the
+    /// hold stops those beyond it, and was perhaps begun by the very next job.
+    pub(crate) fn stops_what_is_claimed(&self) -> bool {
+        let by_hold = |cause: &HoldCause| *cause != HoldCause::RetryBudget;
+        self.pause.is_some() || self.holds.iter().any(by_hold) || self.lacks_credentials()
+    }
+
     /// Tells whether a lost connection is more likely a refusal that we may not read.
     pub(crate) fn may_hide_refusals(&self, now: Mono) -> bool {
         self.refused_at

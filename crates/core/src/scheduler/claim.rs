@@ -181,7 +181,7 @@ impl Core {
             by_wall_ms.max(now.mono.since(start)) > lateness::allowed_ms(current)
         });
         let budget = self.jobs.get(&seq).map(|job| &job.card.budget);
-        let is_closed = budget.is_some_and(|id| self.is_family_closed(id));
+        let is_closed = budget.is_some_and(|id| self.family_stops_claims(id));
         let is_too_late = self.has_outlived_its_key(seq, now);
         if is_late || is_closed || is_too_late || !self.holds.is_empty() {
             self.put_claim_back(seq, attempt, now);

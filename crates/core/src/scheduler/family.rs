@@ -114,9 +114,12 @@ impl Core {
         }
     }
 
-    /// Tells whether nothing may start, whatever the rules say.
-    pub(super) fn is_family_closed(&self, id: &BudgetId) -> bool {
-        let is_closed = |id: &BudgetId| self.budgets.get(id).is_some_and(Budget::is_closed);
+    /// Tells whether what was claimed ahead may not leave, whatever the rules say.
+    pub(super) fn family_stops_claims(&self, id: &BudgetId) -> bool {
+        let is_closed = |id: &BudgetId| {
+            let budget = self.budgets.get(id);
+            budget.is_some_and(Budget::stops_what_is_claimed)
+        };
         is_closed(id) || self.parents(id).iter().any(is_closed)
     }
 
