@@ -1,6 +1,7 @@
 // What a job may be: checked by the client before it sends, and by the host, which trusts no tab. The rules and texts
 // are those of the host's own parser; what is stored as the request is made here, because bodies stay out of it.
 
+import { isItem } from "./batch.js";
 import { PacelineError, fieldError } from "./errors.js";
 
 /** @typedef {import("./wire.js").WireJob} WireJob */
@@ -25,7 +26,7 @@ const CHOICES = [
   ["credentials", ["omit", "same-origin", "include"]],
   ["redirect", ["follow", "error"]],
 ];
-const NAMES = ["id", "group", "key", "budget"];
+const NAMES = ["id", "group", "key", "budget", "batch"];
 const FLAGS = ["repeatable", "ephemeral", "merge", "supersede"];
 /** @type {[string, number, number][]} */
 const NUMBERS = [
@@ -66,7 +67,12 @@ export function prepare(job, path = "job") {
   }
   const isRead = method === "GET" || method === "HEAD";
   if (isRead && hasBody) throw fieldError(`${path}.body`, `none with ${method}`, job.body);
+  if (card.batch !== undefined && isRead) throw fieldError(`${path}.batch`, "none with GET and HEAD", card.batch);
+  if (card.batch !== undefined && card.cost !== undefined) {
+    throw fieldError(`${path}.cost`, "none with a batch, which has its own", card.cost);
+  }
   const body = hasBody ? encodeBody(job.body, headers, `${path}.body`) : undefined;
+  if (card.batch !== undefined && !isItem(body)) throw fieldError(`${path}.body`, "JSON, with a batch", job.body);
   const bytes = byteLength(body);
   if (bytes > MAX_BODY) throw fieldError(`${path}.body`, `at most ${MAX_BODY} bytes`, bytes);
   const meta = job.meta ?? undefined;

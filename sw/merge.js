@@ -14,7 +14,7 @@ const MAX_HASHED = 64 * 1024;
  * @returns {WireJob}
  */
 export function withLikeness({ job, request }) {
-  if (job.merge === false || job.ephemeral === true) return job;
+  if (job.merge === false || job.ephemeral === true || job.batch !== undefined) return job;
   if (isPatch(job) && job.key !== undefined && !isJsonObject(request.body)) return { ...job, merge: false };
   const mayRepeat = job.repeatable ?? (job.method !== "POST" || job.kind === "patch" || job.kind === "replace");
   const bodyHash = mayRepeat ? hashOf(request.body) : undefined;

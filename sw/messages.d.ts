@@ -152,6 +152,8 @@ export type JobMessage = {
   supersede?: boolean | null,
   /** What becomes of later jobs of its key when it fails: `continue` (the default), `hold-key` or `fail-later`. */
   onFailure?: string | null,
+  /** The batch of its budget that it goes in, as one item of a request. */
+  batch?: string | null,
   /** Units that one attempt uses; 1 by default. */
   cost?: number | null,
   /** The idempotency key, made by the client. */
@@ -209,6 +211,31 @@ export type BudgetMessage = {
   /** What statuses mean for its jobs where this API means something else by them than others: `done`, `failed`, `retry`,
  * `refused` (the budget pauses) or `credentials`. */
   statuses?: { [key in string]: string } | null,
+  /** Endpoints that take several jobs as one request, by the names that jobs give as their `batch`. */
+  batches?: { [key in string]: BatchMessage } | null,
+};
+
+/** An endpoint that takes several jobs as one request. */
+export type BatchMessage = {
+  /** The absolute URL. */
+  url: string,
+  /** The method, `POST` by default. */
+  method?: string | null,
+  /** The most items of one request, up to 1000. */
+  max: number,
+  /** The most bytes of the stored requests of one, up to 16 MiB; that by default. */
+  maxBytes?: number | null,
+  /** The field of the request's body that holds the items, `items` by default; empty when the body is the array itself. */
+  items?: string | null,
+  /** The field of an answer's body that holds a result for each item; empty when the body is the array itself. Absent
+ * when the status of the whole answer is that of each item. */
+  results?: string | null,
+  /** The field by which a result is found that an item has too; absent when results come in the order of the items. */
+  matchBy?: string | null,
+  /** The field of a result that holds its HTTP status, `status` by default. A result without it has the answer's. */
+  status?: string | null,
+  /** Units that one request uses, however many items it has; 1 by default. */
+  cost?: number | null,
 };
 
 /** A rule: `"100/10s"`, or its parts. */

@@ -72,6 +72,32 @@ export interface Budget {
    * (as after a 503, so only if it is repeatable), was refused unread (the budget pauses), or wants other credentials.
    */
   statuses?: Record<number, "done" | "failed" | "retry" | "refused" | "credentials">;
+  /** Endpoints that take several jobs as one request, by the names that jobs give as their `batch`. */
+  batches?: Record<string, BatchOptions>;
+}
+
+/** An endpoint that takes several jobs as one request: their bodies are its items. */
+export interface BatchOptions {
+  url: string;
+  /** `POST` when absent. */
+  method?: "POST" | "PUT" | "PATCH";
+  /** The most items of one request, up to 1,000. A batch takes what waits when its turn comes; it does not wait for more. */
+  max: number;
+  /** The most bytes of the stored requests of one, up to 16 MiB. */
+  maxBytes?: number;
+  /** The field of the request's body that holds the items, `items` when absent; empty when the body is the array itself. */
+  items?: string;
+  /**
+   * The field of an answer's body that holds a result for each item; empty when the body is the array itself. When absent,
+   * the answer's status is that of each item.
+   */
+  results?: string;
+  /** The field by which the result of an item is found, which both have; when absent, results come in the items' order. */
+  matchBy?: string;
+  /** The field of a result that holds its HTTP status, `status` when absent. A result without it has the answer's. */
+  status?: string;
+  /** Units that one request uses, however many items it has. */
+  cost?: number;
 }
 
 /** How a header writes an instant or a wait. `auto`: told by shape and magnitude. */
@@ -209,6 +235,11 @@ export interface Job {
    * merged, of replacements the last is sent, identical requests are sent once. True when absent.
    */
   merge?: boolean;
+  /**
+   * The batch of its budget that it goes in: its body, which must be JSON, is one item of a request. It ends by itself; its
+   * `done` gives its own result. Such jobs have no `cost`, and are not merged.
+   */
+  batch?: string;
   /** With kind `delete`: cancels the edits of its key that wait before it, as `superseded`. */
   supersede?: boolean;
   /**

@@ -2,9 +2,12 @@
 
 /** @typedef {import("./wire.js").StoredRequest} StoredRequest */
 /** @typedef {import("./wire.js").Answer} Answer */
+/** @typedef {import("./wire.js").BatchForm} BatchForm */
+/** @typedef {import("./wire.js").ItemResult} ItemResult */
 /** @typedef {"errors" | "graphql" | "all"} BodyNeed of errors, of what GraphQL endpoints answer too, or of all */
 
 import { Arrivals } from "./arrivals.js";
+import { asItems, resultsOf } from "./batch.js";
 import { layOver } from "./merge.js";
 
 const MAX_BODY = 8 * 1024 * 1024;
@@ -16,14 +19,16 @@ const NULL_BODY = [101, 103, 204, 205, 304];
 /**
  * Sends a request and reads its answer. Never rejects.
  * @param {StoredRequest} first
- * @param {{ timeoutMs: number, headers: [string, string][], later?: StoredRequest[], body?: BodyNeed }} options headers to add
- * for this attempt, requests whose bodies are laid over that of the first, and of which answers the beginning is wanted
- * @returns {Promise<({ kind: "answer", at: number } & Answer) | { kind: "none", cause: "network" | "timed-out" | "never-left", message: string }>}
+ * @param {{ timeoutMs: number, headers: [string, string][], later?: StoredRequest[], batch?: BatchForm, body?: BodyNeed }} options
+ * headers to add for this attempt, requests whose bodies are laid over that of the first or are items beside it, and of
+ * which answers the beginning is wanted
+ * @returns {Promise<({ kind: "answer", at: number, items?: (ItemResult | null)[] | "unreadable" } & Answer) | { kind: "none", cause: "network" | "timed-out" | "never-left", message: string }>}
  */
-export async function send(first, { timeoutMs, headers, later = [], body: need = "errors" }) {
+export async function send(first, { timeoutMs, headers, later = [], batch, body: need = "errors" }) {
   let request = first;
   try {
-    if (later.length > 0) request = layOver(first, later);
+    if (batch) request = asItems(batch, [first, ...later]);
+    else if (later.length > 0) request = layOver(first, later);
   } catch (error) {
     return { kind: "none", cause: "never-left", message: String(error) };
   }
@@ -51,7 +56,9 @@ export async function send(first, { timeoutMs, headers, later = [], body: need =
     // What was read of a write's answer still tells its status; a read has nothing without its body.
     if (error !== undefined && isRead && response.ok) return none(error);
     const at = arrivals.arrivedAt(span, heardAt);
-    return { kind: "answer", at, ...describe(response), body, truncated, ...textOf(response, body, isWanted(request.url, need)) };
+    const answer = { ...describe(response), body, truncated, ...textOf(response, body, isWanted(request.url, need)) };
+    const items = batch && resultsOf(batch, [first, ...later], answer);
+    return { kind: "answer", at, ...answer, ...(items === undefined ? {} : { items }) };
   } finally {
     arrivals.forget(request.url, span);
     clearTimeout(timer);

@@ -40,6 +40,27 @@ export interface Answer {
   text?: string;
 }
 
+/** How the items of a batch are written, and its results read. */
+export interface BatchForm {
+  url: string;
+  method: string;
+  /** The field that holds the items; empty for the whole body. */
+  items: string;
+  /** The field that holds the results; empty for the whole body, none where there are none. */
+  results?: string | null;
+  /** The field that an item and its result share; none for their order. */
+  matchBy?: string | null;
+  /** The field that holds a result's status. */
+  status: string;
+}
+
+/** What is said of one item. */
+export interface ItemResult {
+  status: number;
+  text?: string;
+  response: Answer;
+}
+
 export interface AcceptedJob {
   id: string;
   state: State;

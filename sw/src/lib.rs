@@ -212,13 +212,14 @@ impl Engine {
                 attempt,
                 request,
                 later,
+                batch,
                 mut headers,
                 secrets,
                 timeout_ms,
                 body,
             } => {
                 headers.extend(secrets.reveal());
-                match message::send_options(headers, timeout_ms, later, body) {
+                match message::send_options(headers, timeout_ms, later, batch, body) {
                     Ok(options) => self.send(seq, attempt, &request, &options),
                     Err(error) => {
                         shell::complain("a request cannot be sent", &error);

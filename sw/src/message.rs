@@ -4,7 +4,8 @@ use js_sys::{Array, ArrayBuffer, Object, Reflect};
 use paceline_core::ids::Seq;
 use paceline_core::io::NoAnswer;
 use paceline_core::time::Now;
-use paceline_host::{BodyNeed, HostInput};
+use paceline_host::{BodyNeed, HostInput, ItemResult, Items};
+use paceline_protocol::batch::BatchForm;
 use paceline_protocol::{Head, HostMessage, Request, Stamp, WireError, error::Code};
 use serde::{Deserialize, Serialize};
 use serde_wasm_bindgen::{Deserializer, Serializer};
@@ -69,6 +70,7 @@ pub(crate) fn send_options(
     headers: Vec<(String, String)>,
     timeout_ms: u32,
     later: Vec<JsValue>,
+    batch: Option<BatchForm>,
     body: BodyNeed,
 ) -> Result<JsValue, JsValue> {
     #[derive(Serialize)]
@@ -76,11 +78,14 @@ pub(crate) fn send_options(
     struct Options {
         timeout_ms: u32,
         headers: Vec<(String, String)>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        batch: Option<BatchForm>,
         body: &'static str,
     }
     let options = Options {
         timeout_ms,
         headers,
+        batch,
         body: body.as_str(),
     };
     let options = options.serialize(&Serializer::json_compatible())?;
@@ -106,6 +111,34 @@ struct Answer {
     at: Option<f64>,
 }
 
+#[derive(Deserialize)]
+struct Item {
+    status: u16,
+    #[serde(default)]
+    text: Option<String>,
+}
+
+/// Reads what an answer says of the items of a batch; their responses stay opaque.
+fn items_of(answer: &JsValue) -> Items<JsValue> {
+    let items = Reflect::get(answer, &"items".into()).unwrap_or_default();
+    if items.is_undefined() {
+        return Items::Shared;
+    }
+    let Some(items) = items.dyn_ref::<Array>() else {
+        return Items::Unreadable;
+    };
+    let read = |item: JsValue| {
+        let Item { status, text } = serde_wasm_bindgen::from_value(item.clone()).ok()?;
+        let response = Reflect::get(&item, &"response".into()).ok()?;
+        Some(ItemResult {
+            status,
+            text,
+            response,
+        })
+    };
+    Items::Each(items.iter().map(read).collect())
+}
+
 /// Reads what a send came to.
 pub(crate) fn answered(seq: Seq, attempt: u32, answer: JsValue, now: Now) -> HostInput<JsValue> {
     let none = |cause| HostInput::NoAnswer {
@@ -116,6 +149,7 @@ pub(crate) fn answered(seq: Seq, attempt: u32, answer: JsValue, now: Now) -> Hos
     let Ok(read) = serde_wasm_bindgen::from_value::<Answer>(answer.clone()) else {
         return none(NoAnswer::Network);
     };
+    let items = items_of(&answer);
     match (read.kind.as_str(), read.status, read.cause.as_deref()) {
         ("answer", Some(status), _) => HostInput::Answered {
             seq,
@@ -125,6 +159,7 @@ pub(crate) fn answered(seq: Seq, attempt: u32, answer: JsValue, now: Now) -> Hos
             text: read.text,
             ended_at: read.at.map_or(now.mono, |at| crate::now_of(at, 0.0).mono),
             response: answer,
+            items,
         },
         (_, _, Some("never-left")) => none(NoAnswer::NeverLeft),
         (_, _, Some("timed-out")) => none(NoAnswer::TimedOut),

@@ -17,7 +17,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::config::BudgetConfig;
 use crate::count::Count;
-use crate::job::{HoldCause, Lane, LearnedLimit};
+use crate::ids::BatchName;
+use crate::job::{Card, HoldCause, Lane, LearnedLimit};
 use crate::lane::Lanes;
 use crate::latency::Latency;
 use crate::limit::{Limiter, Ticket};
@@ -45,6 +46,14 @@ pub(crate) struct Spend {
     pub(crate) cost: u32,
     /// The attempt, while it is on its way.
     pub(crate) live: Option<Ticket>,
+}
+
+/// Waiting jobs of one batch.
+#[derive(Clone, Copy, Debug, Default)]
+struct WaitingItems {
+    jobs: [u32; 3],
+    /// What one request of them costs.
+    cost: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -82,6 +91,7 @@ pub(crate) struct Budget {
     pub(crate) last_turn: u64,
     waiting: [u32; 3],
     waiting_cost: [u64; 3],
+    waiting_batched: BTreeMap<BatchName, WaitingItems>,
 }
 
 impl Budget {
@@ -121,6 +131,7 @@ impl Budget {
             last_turn: 0,
             waiting: [0; 3],
             waiting_cost: [0; 3],
+            waiting_batched: BTreeMap::new(),
         }
     }
 
@@ -182,12 +193,21 @@ impl Budget {
     }
 
     /// Counts a job that waits for this budget, or does so no longer.
-    pub(crate) fn count_waiting(&mut self, lane: Lane, cost: u32, way: Count) {
+    pub(crate) fn count_waiting(&mut self, lane: Lane, card: &Card, way: Count) {
         if let Some(jobs) = self.waiting.get_mut(lane.index()) {
             way.apply(jobs);
         }
-        if let Some(units) = self.waiting_cost.get_mut(lane.index()) {
-            way.apply_units(units, u64::from(cost));
+        if let Some(batch) = &card.batch {
+            let items = self.waiting_batched.entry(batch.name.clone()).or_default();
+            items.cost = card.cost;
+            if let Some(jobs) = items.jobs.get_mut(lane.index()) {
+                way.apply(jobs);
+            }
+            if items.jobs == [0; 3] {
+                self.waiting_batched.remove(&batch.name);
+            }
+        } else if let Some(units) = self.waiting_cost.get_mut(lane.index()) {
+            way.apply_units(units, u64::from(card.cost));
         }
     }
 

@@ -4,7 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::ids::BudgetId;
+use crate::batch::BatchRule;
+use crate::ids::{BatchName, BudgetId};
 
 /// The longest window of a rule: 31 days.
 pub const MAX_WINDOW_MS: u64 = 31 * 24 * 3_600_000;
@@ -16,6 +17,8 @@ pub const MAX_RULES: usize = 8;
 pub const MAX_PARENTS: usize = 4;
 /// The most scopes that one budget maps.
 pub const MAX_SCOPES: usize = 64;
+/// The most batch endpoints of one budget.
+pub const MAX_BATCHES: usize = 64;
 /// The most requests in flight that a budget may be given.
 pub const MAX_IN_FLIGHT: u32 = 1_000;
 
@@ -167,6 +170,9 @@ pub enum ConfigError {
     /// The number of scopes is out of range.
     #[error("expected up to 64 scopes, got {0}")]
     Scopes(usize),
+    /// The number of batch endpoints is out of range.
+    #[error("expected up to 64 batches, got {0}")]
+    Batches(usize),
     /// The share is out of range.
     #[error("expected a share above 0 and up to 1, got {0}")]
     Share(String),
@@ -308,6 +314,7 @@ pub struct BudgetConfig {
     pace: Pace,
     reserve_permille: u32,
     needs_credentials: bool,
+    batches: BTreeMap<BatchName, BatchRule>,
 }
 
 impl BudgetConfig {
@@ -347,6 +354,7 @@ impl BudgetConfig {
             pace: Pace::default(),
             reserve_permille: 0,
             needs_credentials: false,
+            batches: BTreeMap::new(),
         })
     }
 
@@ -421,7 +429,27 @@ impl BudgetConfig {
             pace: Pace::default(),
             reserve_permille: 0,
             needs_credentials: false,
+            batches: BTreeMap::new(),
         }
+    }
+
+    /// Returns the budget with batch endpoints.
+    ///
+    /// # Errors
+    /// When there are more than [`MAX_BATCHES`].
+    pub fn with_batches(
+        self,
+        batches: BTreeMap<BatchName, BatchRule>,
+    ) -> Result<Self, ConfigError> {
+        if batches.len() > MAX_BATCHES {
+            return Err(ConfigError::Batches(batches.len()));
+        }
+        Ok(Self { batches, ..self })
+    }
+
+    /// Returns the batch endpoints.
+    pub const fn batches(&self) -> &BTreeMap<BatchName, BatchRule> {
+        &self.batches
     }
 
     /// Returns the budget as one of which nothing is sent before it was given credentials.

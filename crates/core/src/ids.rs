@@ -84,6 +84,10 @@ name!(
     /// The name of a budget.
     BudgetId
 );
+name!(
+    /// The name under which a budget declares a batch endpoint.
+    BatchName
+);
 
 impl BudgetId {
     /// What the name of a budget begins with that nobody declared; an origin follows.

@@ -5,7 +5,7 @@
 
 use crate::change::{Change, Stored};
 use crate::config::BudgetConfig;
-use crate::ids::{BudgetId, CommitId, GroupId, JobId, RequestId, Seq};
+use crate::ids::{BatchName, BudgetId, CommitId, GroupId, JobId, RequestId, Seq};
 use crate::job::{Card, HoldCause, Lane, Outcome, Reason, State};
 use crate::signals::Signals;
 use crate::time::{Mono, Wall};
@@ -28,6 +28,20 @@ pub struct Answer {
     pub verdict: Verdict,
     /// What it says about limits.
     pub signals: Signals,
+    /// The first 4 KiB of an error's text.
+    pub text: Option<String>,
+    /// What a batch endpoint says of each item, in the order of the request; nothing of those that it leaves out. None
+    /// where it says the same of all.
+    pub items: Option<Vec<Option<ItemAnswer>>>,
+}
+
+/// What a batch endpoint says of one item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ItemAnswer {
+    /// The item's status.
+    pub status: u16,
+    /// What the status means for the job.
+    pub verdict: Verdict,
     /// The first 4 KiB of an error's text.
     pub text: Option<String>,
 }
@@ -111,6 +125,15 @@ pub enum Input {
         attempt: u32,
         /// Why.
         cause: NoAnswer,
+    },
+    /// A batch request cannot be put together, because requests of some of its jobs are not in the store.
+    ItemsMissing {
+        /// The job that carries it.
+        seq: Seq,
+        /// The attempt.
+        attempt: u32,
+        /// The jobs whose requests are missing.
+        missing: Vec<Seq>,
     },
     /// Jobs are no longer wanted.
     Cancel {
@@ -219,6 +242,8 @@ pub enum Effect {
         is_repeat: bool,
         /// The time-out in milliseconds.
         timeout_ms: u32,
+        /// The batch that it goes in, and the budget that declares that: the requests of all its parts go as one.
+        batch: Option<(BudgetId, BatchName)>,
     },
     /// Answer a request.
     Reply {

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::batch::{BatchLoad, Batched};
 use crate::ids::{BudgetId, GroupId, JobId, OrderKey, Seq};
 use crate::kind::{Kind, Likeness, OnFailure};
 use crate::time::Wall;
@@ -45,7 +46,7 @@ impl Lane {
 }
 
 /// Whether a request whose outcome is unknown may be sent again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Repeat {
     /// Sending it twice is the same as once.
@@ -106,6 +107,9 @@ pub struct Card {
     /// What becomes of its key when it fails.
     #[serde(default, skip_serializing_if = "OnFailure::is_continue")]
     pub on_failure: OnFailure,
+    /// The batch that it goes in; none when it is a request of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<Batched>,
 }
 
 #[allow(
@@ -302,6 +306,12 @@ pub struct Record {
     /// The earlier job of its key that carries its request, and with which it ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merged_into: Option<Seq>,
+    /// The batch request that it carries, while that is on its way or its outcome is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<BatchLoad>,
+    /// The job whose batch request it is an item of, for as long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carried_by: Option<Seq>,
     /// Whether it failed and later jobs of its key wait until somebody decides.
     #[serde(default, skip_serializing_if = "is_false")]
     pub holds_key: bool,
@@ -327,6 +337,8 @@ impl Record {
             lane: None,
             moved_to: None,
             merged_into: None,
+            load: None,
+            carried_by: None,
             holds_key: false,
             outcome: None,
         }

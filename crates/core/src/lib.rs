@@ -9,6 +9,7 @@
     reason = "limits are whole units and milliseconds, the same on every machine"
 )]
 
+pub mod batch;
 mod budget;
 pub mod change;
 pub mod config;

@@ -10,6 +10,7 @@
 
 mod accept;
 mod answer;
+mod batching;
 mod claim;
 mod clean;
 mod commit;
@@ -17,6 +18,7 @@ mod control;
 mod credentials;
 mod family;
 mod forecast;
+mod items;
 mod key;
 mod lateness;
 mod learn;
@@ -43,6 +45,8 @@ use crate::job::{Card, GroupRecord, HoldCause, Lane, Reason, Record, State};
 use crate::kind::Fingerprint;
 use crate::lane::Place;
 use crate::time::{Clock, Mono, Now, Passage, Wall};
+
+use batching::Company;
 
 /// The caller broke the drain rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -79,6 +83,8 @@ enum Slot {
     Ordered,
     /// Its budget is not declared yet.
     Undeclared,
+    /// With the job whose batch request it is an item of.
+    Carried,
     /// Until an instant.
     Delayed(Mono),
     /// In a lane of its budget.
@@ -234,6 +240,8 @@ pub struct Core {
     undeclared: BTreeSet<Seq>,
     /// The newest unsettled job without a key, by the address that it speaks to.
     newest: BTreeMap<Fingerprint, Seq>,
+    /// Ready jobs that may share a batch request, the most urgent first.
+    companies: BTreeMap<Company, BTreeSet<(Lane, Place)>>,
     /// Unsettled jobs that others carry.
     merged: u32,
     sending_by_lane: [u32; 3],
@@ -283,6 +291,7 @@ impl Core {
             settling: [0; 6],
             undeclared: BTreeSet::new(),
             newest: BTreeMap::new(),
+            companies: BTreeMap::new(),
             merged: 0,
             sending_by_lane: [0; 3],
             sending: BTreeSet::new(),
@@ -329,6 +338,11 @@ impl Core {
                 attempt,
                 cause,
             } => self.no_answer(seq, attempt, cause, now),
+            Input::ItemsMissing {
+                seq,
+                attempt,
+                missing,
+            } => self.items_missing(seq, attempt, &missing, now),
             Input::Cancel {
                 request,
                 target,
@@ -471,12 +485,16 @@ impl Core {
             let id = config.id.clone();
             match self.budgets.get_mut(&id) {
                 Some(budget) => {
+                    let has_other_batches = budget.config().batches() != config.batches();
                     let new = budget.configure(config, now.mono);
                     if !new.is_empty() {
                         let spends = self.spends(&id, now);
                         if let Some(budget) = self.budgets.get_mut(&id) {
                             budget.seed(&new, &spends, now);
                         }
+                    }
+                    if has_other_batches {
+                        self.replace_batched(&id, now);
                     }
                 }
                 None => self.declare(id, config, now),

@@ -225,6 +225,7 @@ fn a_group_is_told_as_settled_only_once_the_outcome_of_each_job_is_stored() {
         verdict: Verdict::Success,
         signals: Signals::default(),
         text: None,
+        items: None,
     };
     let outcome = commit(&handle(Input::Answered {
         seq,

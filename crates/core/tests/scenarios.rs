@@ -968,6 +968,7 @@ fn an_answer_of_an_attempt_that_was_given_up_is_not_heard() {
         verdict: Verdict::Final,
         signals: Default::default(),
         text: None,
+        items: None,
     };
     world.input(Input::Answered {
         seq,

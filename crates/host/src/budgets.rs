@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use paceline_core::config::{BudgetConfig, MAX_PARENTS};
-use paceline_core::ids::BudgetId;
+use paceline_core::ids::{BatchName, BudgetId};
 use paceline_core::io::Verdict;
 use paceline_protocol::WireError;
+use paceline_protocol::batch::Batch;
 use paceline_protocol::budget::{Budget, matches};
 use paceline_protocol::cost::cost_of;
 use paceline_protocol::error::Code;
@@ -107,6 +108,11 @@ impl Budgets {
         let budget = self.declared.get(id);
         let cost = budget.and_then(|budget| cost_of(&budget.costs, method, url));
         cost.unwrap_or(1)
+    }
+
+    /// Returns a batch that a budget declares.
+    pub(crate) fn batch(&self, id: &BudgetId, name: &BatchName) -> Option<&Batch> {
+        self.declared.get(id)?.batches.get(name)
     }
 
     /// Returns how a budget's server writes what it says of limits.

@@ -48,7 +48,7 @@ pub(crate) struct Commits<B> {
     alone: VecDeque<Commit<B>>,
     running: Option<Running<B>>,
     /// Dispatches whose request could not be found.
-    pub(crate) missing: Vec<(Seq, u32)>,
+    pub(crate) missing: Vec<(Seq, u32, Vec<Seq>)>,
 }
 
 impl<B> Default for Commits<B> {
@@ -228,17 +228,22 @@ impl<B: Clone + Default> Host<B> {
 
     /// A job whose request is not in the store cannot be sent; that is a failure of the store, and is told.
     fn fail_missing(&mut self, now: Now) {
-        for (seq, attempt) in std::mem::take(&mut self.commits.missing) {
+        for (seq, attempt, missing) in std::mem::take(&mut self.commits.missing) {
             self.repeats.remove(&seq);
             self.dialects.remove(&seq);
-            self.drive(
-                Input::NoAnswer {
+            let input = match self.core.riders(seq).len() {
+                1 => Input::NoAnswer {
                     seq,
                     attempt,
                     cause: NoAnswer::Missing,
                 },
-                now,
-            );
+                _ => Input::ItemsMissing {
+                    seq,
+                    attempt,
+                    missing,
+                },
+            };
+            self.drive(input, now);
         }
     }
 

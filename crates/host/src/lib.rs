@@ -14,6 +14,7 @@ mod budgets;
 mod commits;
 mod config;
 mod credentials;
+mod items;
 mod plan;
 mod query;
 mod requests;
@@ -34,6 +35,7 @@ use paceline_core::io::{Effect, Event, Input, Network, NoAnswer, Reply, Target, 
 use paceline_core::job::{GroupRecord, HoldCause, Reason};
 use paceline_core::scheduler::WakeReason;
 use paceline_core::time::{Mono, Now};
+use paceline_protocol::batch::BatchForm;
 use paceline_protocol::reply::f64_eq::F64;
 use paceline_protocol::{HostMessage, Request, Secrets, Stamp, WireError};
 use paceline_signals::{AnyDialect, Response, Sent};
@@ -78,6 +80,8 @@ pub enum HostInput<B> {
         ended_at: Mono,
         /// The response for the tab that asked.
         response: B,
+        /// What it says of the items of a batch.
+        items: Items<B>,
     },
     /// A request ended without an answer.
     NoAnswer {
@@ -96,6 +100,28 @@ pub enum HostInput<B> {
     Retire,
     /// A deadline of `poll_timeout` has come.
     Wake,
+}
+
+/// What the answer of a batch endpoint says of its items.
+#[derive(Debug)]
+pub enum Items<B> {
+    /// The same of all, or it was no batch.
+    Shared,
+    /// It should say something of each, and cannot be read.
+    Unreadable,
+    /// Of each, in the order of the request; nothing of those that it leaves out.
+    Each(Vec<Option<ItemResult<B>>>),
+}
+
+/// What is said of one item.
+#[derive(Debug)]
+pub struct ItemResult<B> {
+    /// The item's status.
+    pub status: u16,
+    /// The beginning of an error's text.
+    pub text: Option<String>,
+    /// The response for the tab that asked.
+    pub response: B,
 }
 
 /// What the host asks its shell to do.
@@ -126,8 +152,11 @@ pub enum HostOutput<B> {
         attempt: u32,
         /// The stored request.
         request: B,
-        /// Requests whose bodies, JSON objects like its own, are to be laid over its body, in order.
+        /// Requests whose bodies, JSON objects like its own, are to be laid over its body, in order; or the further items
+        /// of the batch.
         later: Vec<B>,
+        /// How the bodies of all of them are written as the items of one request, if they are.
+        batch: Option<BatchForm>,
         /// Headers to add.
         headers: Vec<(String, String)>,
         /// The budget's credentials, to add as well.
@@ -276,6 +305,7 @@ impl<B: Clone + Default> Host<B> {
                 text,
                 ended_at,
                 response,
+                items,
             } => {
                 let sent = self.repeats.remove(&seq).unwrap_or(Sent::First);
                 let dialect = self.dialects.remove(&seq).unwrap_or_default();
@@ -296,9 +326,7 @@ impl<B: Clone + Default> Host<B> {
                     answer.verdict = verdict;
                     answer.signals.is_rate_limited = verdict == Verdict::Refused;
                 }
-                if !matches!(answer.verdict, Verdict::Refused | Verdict::Unauthorized) {
-                    self.responses.insert(seq, response);
-                }
+                self.read_items(seq, &mut answer, response, items, now);
                 self.drive(
                     Input::Answered {
                         seq,
@@ -415,6 +443,7 @@ impl<B: Clone + Default> Host<B> {
                 idempotency_key,
                 is_repeat,
                 timeout_ms,
+                batch,
                 ..
             } => {
                 let header = self.budgets.key_header(&budget);
@@ -428,20 +457,25 @@ impl<B: Clone + Default> Host<B> {
                 if dialect != AnyDialect::default() {
                     self.dialects.insert(seq, dialect);
                 }
+                let form = batch.and_then(|(id, name)| {
+                    let batch = self.budgets.batch(&id, &name);
+                    batch.map(|batch| batch.form.clone())
+                });
                 match self.take_claimed_parts(seq) {
-                    Some((request, later)) => {
+                    Ok((request, later)) => {
                         self.outputs.push_back(HostOutput::Send {
                             seq,
                             attempt,
                             request,
                             later,
+                            batch: form,
                             headers,
                             secrets: self.credentials.of(&budget),
                             timeout_ms,
                             body: need,
                         });
                     }
-                    None => self.commits.missing.push((seq, attempt)),
+                    Err(missing) => self.commits.missing.push((seq, attempt, missing)),
                 }
             }
             Effect::Reply { request, reply } => self.reply(request, reply),
@@ -476,16 +510,19 @@ impl<B: Clone + Default> Host<B> {
         }
     }
 
-    /// Takes the requests that make up the request of a claimed job: the first, and what is laid over it.
-    fn take_claimed_parts(&mut self, seq: Seq) -> Option<(B, Vec<B>)> {
-        let parts = self.core.parts(seq);
+    /// Takes the requests that make up the request of a claimed job: the first, and what goes with it.
+    /// Returns the parts whose requests are missing, if some are.
+    fn take_claimed_parts(&mut self, seq: Seq) -> Result<(B, Vec<B>), Vec<Seq>> {
         // All are taken, also when one is missing: none is to stay.
-        let taken: Vec<Option<B>> = parts
-            .into_iter()
-            .map(|part| self.bodies.take_claimed(part))
-            .collect();
-        let mut taken = taken.into_iter().collect::<Option<Vec<B>>>()?.into_iter();
-        Some((taken.next()?, taken.collect()))
+        let (mut taken, mut missing) = (VecDeque::new(), Vec::new());
+        for part in self.core.parts(seq) {
+            match self.bodies.take_claimed(part) {
+                Some(body) => taken.push_back(body),
+                None => missing.push(part),
+            }
+        }
+        let first = taken.pop_front().filter(|_| missing.is_empty());
+        first.map(|first| (first, taken.into())).ok_or(missing)
     }
 
     fn tell_settled(

@@ -266,7 +266,19 @@ impl<B: Clone + Default> Host<B> {
                 self.budgets.resolve(asked, url).or_else(known)
             },
         )?;
-        if job.cost.is_none() {
+        if let Some(batched) = &card.batch {
+            let batch = self.budgets.batch(&card.budget, &batched.name);
+            let is_known = || self.core.budget_of(card.id.as_str()).is_some();
+            card.cost = match batch {
+                Some(batch) => batch.cost,
+                None if is_known() => card.cost,
+                None => {
+                    let (field, got) = (format!("{path}.batch"), batched.name.as_str());
+                    let expected = "a batch that its budget declares";
+                    return Err(WireError::field(Code::BadJob, field, expected, got));
+                }
+            };
+        } else if job.cost.is_none() {
             let method = job.method.as_deref().unwrap_or("GET");
             let url = job.url.as_deref().unwrap_or_default();
             card.cost = self.budgets.cost_of(&card.budget, method, url);

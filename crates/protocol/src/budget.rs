@@ -6,10 +6,11 @@ use paceline_core::config::{
     Algorithm, Anchor, BudgetConfig, ConfigError, LimitRule, MAX_RESERVE_PERMILLE, Pace,
     parse_window,
 };
-use paceline_core::ids::BudgetId;
+use paceline_core::ids::{BatchName, BudgetId};
 use paceline_signals::AnyDialect;
 use serde::Deserialize;
 
+use crate::batch::{Batch, BatchMessage, parse_batches};
 use crate::cost::{Cost, CostMessage, parse_costs};
 use crate::dialect::{DialectMessage, parse_dialect};
 use crate::error::{Code, WireError};
@@ -78,6 +79,9 @@ pub struct BudgetMessage {
     /// `refused` (the budget pauses) or `credentials`.
     #[serde(default)]
     pub statuses: Option<BTreeMap<String, String>>,
+    /// Endpoints that take several jobs as one request, by the names that jobs give as their `batch`.
+    #[serde(default)]
+    pub batches: Option<BTreeMap<String, BatchMessage>>,
 }
 
 /// What bulk and background jobs leave for other lanes.
@@ -158,6 +162,8 @@ pub struct Budget {
     pub credentials: Option<bool>,
     /// What statuses mean for its jobs.
     pub statuses: Statuses,
+    /// Its batch endpoints.
+    pub batches: BTreeMap<BatchName, Batch>,
 }
 
 const IN_FLIGHT: &str = "a whole number from 1 to 1000";
@@ -291,8 +297,19 @@ fn parse_budget(message: &BudgetMessage, path: &str) -> Result<Budget, WireError
         .with_pace(parse_pace(message, path)?)
         .with_reserve(parse_reserve(message, path)?)
         .map_err(|error| bad("reserve.interactive", RESERVE, &error.to_string()))?;
+    let batches = match &message.batches {
+        None => BTreeMap::new(),
+        Some(batches) => parse_batches(batches, path)?,
+    };
+    let rules = batches
+        .iter()
+        .map(|(name, batch)| (name.clone(), batch.rule));
+    let config = config
+        .with_batches(rules.collect())
+        .map_err(|error| bad("batches", "up to 64 batches", &error.to_string()))?;
     Ok(Budget {
         config,
+        batches,
         matches: message.matches.clone(),
         key_header,
         costs: parse_costs(message.costs.as_deref().unwrap_or_default(), path)?,

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use paceline_core::ids::{BudgetId, GroupId, JobId, MAX_NAME_CHARS, OrderKey};
+use paceline_core::batch::Batched;
+use paceline_core::ids::{BatchName, BudgetId, GroupId, JobId, MAX_NAME_CHARS, OrderKey};
 use paceline_core::job::{Card, Lane, Repeat};
 use paceline_core::kind::{Fingerprint, Kind, Likeness, OnFailure};
 use paceline_core::time::Wall;
@@ -81,6 +82,9 @@ pub struct JobMessage {
     /// What becomes of later jobs of its key when it fails: `continue` (the default), `hold-key` or `fail-later`.
     #[serde(default)]
     pub on_failure: Option<String>,
+    /// The batch of its budget that it goes in, as one item of a request.
+    #[serde(default)]
+    pub batch: Option<String>,
     /// Units that one attempt uses; 1 by default.
     #[serde(default)]
     pub cost: Option<f64>,
@@ -222,7 +226,8 @@ pub fn parse_job(
     }
     let ephemeral = message.ephemeral == Some(true) && matches!(method, "GET" | "HEAD");
     let body_hash = number(message.body_hash, path, "bodyHash", 0, Fingerprint::MAX)?;
-    let is_alone = ephemeral || message.merge == Some(false);
+    let batch = parse_batch(message, method, path)?;
+    let is_alone = ephemeral || batch.is_some() || message.merge == Some(false);
     let may_join = !is_alone && (repeat == Repeat::Always || kind.merges());
     let likeness = may_join.then(|| likeness(message, url, method, body_hash));
     Ok(Card {
@@ -247,11 +252,44 @@ pub fn parse_job(
         likeness,
         supersedes,
         on_failure,
+        batch,
     })
+}
+
+/// Reads the batch that a job goes in. That has its own cost and method; headers and cookies are the job's.
+fn parse_batch(
+    message: &JobMessage,
+    method: &str,
+    path: &str,
+) -> Result<Option<Batched>, WireError> {
+    let Some(name) = name(message.batch.as_deref(), BatchName::parse, path, "batch")? else {
+        return Ok(None);
+    };
+    let bad = |field: &str, expected: &str, got: &str| {
+        WireError::field(Code::BadJob, format!("{path}.{field}"), expected, got)
+    };
+    if matches!(method, "GET" | "HEAD") {
+        return Err(bad("batch", "none with GET and HEAD", name.as_str()));
+    }
+    if let Some(cost) = message.cost {
+        let expected = "none with a batch, which has its own";
+        return Err(bad("cost", expected, &cost.to_string()));
+    }
+    let form = form_of(message, "");
+    Ok(Some(Batched { name, form }))
 }
 
 /// By what the job is known to be like another one.
 fn likeness(message: &JobMessage, url: &str, method: &str, body_hash: Option<u64>) -> Likeness {
+    Likeness {
+        place: Fingerprint::of([url]),
+        form: form_of(message, method),
+        body: body_hash.and_then(Fingerprint::new),
+    }
+}
+
+/// How a job's request is sent.
+fn form_of(message: &JobMessage, method: &str) -> Fingerprint {
     let text = |field: &'_ Option<String>| field.clone().unwrap_or_default();
     let (credentials, redirect) = (text(&message.credentials), text(&message.redirect));
     let headers: BTreeMap<String, &str> = message
@@ -263,15 +301,10 @@ fn likeness(message: &JobMessage, url: &str, method: &str, body_hash: Option<u64
     let headers = headers
         .iter()
         .flat_map(|(name, value)| [name.as_str(), *value]);
-    let form = [method, &credentials, &redirect].into_iter().chain(headers);
-    Likeness {
-        place: Fingerprint::of([url]),
-        form: Fingerprint::of(form),
-        body: body_hash.and_then(Fingerprint::new),
-    }
+    Fingerprint::of([method, &credentials, &redirect].into_iter().chain(headers))
 }
 
-fn is_http_url(url: &str) -> bool {
+pub(crate) fn is_http_url(url: &str) -> bool {
     let rest = url
         .strip_prefix("https://")
         .or_else(|| url.strip_prefix("http://"));

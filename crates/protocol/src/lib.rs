@@ -5,6 +5,7 @@
 //! message. Invariant: what parsing returns is bounded and usable; what it refuses names the field and what was
 //! expected.
 
+pub mod batch;
 pub mod budget;
 pub mod cost;
 pub mod credentials;

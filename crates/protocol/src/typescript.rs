@@ -5,6 +5,7 @@ use std::path::Path;
 use paceline_core::job::{Lane as CoreLane, State as CoreState};
 use ts_rs::{Config, TS};
 
+use crate::batch::BatchMessage;
 use crate::budget::{
     BudgetMessage, IdempotencyMessage, LimitMessage, ReserveMessage, WindowMessage,
 };
@@ -106,6 +107,7 @@ fn types() -> String {
         one::<Configure>(),
         one::<JobMessage>(),
         one::<BudgetMessage>(),
+        one::<BatchMessage>(),
         one::<LimitMessage>(),
         one::<DialectMessage>(),
         one::<OwnDialectMessage>(),

@@ -76,6 +76,7 @@ pub fn answer(response: &Response<'_>, reading: &Reading, sent: Sent) -> Answer 
         verdict: reading.verdict(response.status, sent),
         signals: reading.signals(),
         text,
+        items: None,
     }
 }
 

@@ -64,13 +64,19 @@ impl Budget {
             .min(by_server)
     }
 
-    /// Returns what waits in a lane.
+    /// Returns the requests that what waits in a lane makes: items of a batch share theirs.
     pub(crate) fn work_in(&self, lane: Lane) -> Work {
-        let cost = self.waiting_cost.get(lane.index()).copied().unwrap_or(0);
-        Work {
+        let mut work = Work {
             jobs: self.waiting_in(lane),
-            cost,
+            cost: self.waiting_cost.get(lane.index()).copied().unwrap_or(0),
+        };
+        for (name, items) in &self.waiting_batched {
+            let jobs = u64::from(items.jobs.get(lane.index()).copied().unwrap_or(0));
+            let rule = self.config.batches().get(name);
+            work.jobs = work.jobs.saturating_sub(jobs);
+            work.add(rule.map_or(jobs, |rule| rule.requests(jobs)), items.cost);
         }
+        work
     }
 
     /// Returns what waits in a lane and in the more urgent ones.
@@ -107,7 +113,7 @@ impl Budget {
         let by_rules = by_rules.max().unwrap_or(0);
         let by_server = self.sync.resets_at(cost, now).map_or(0, |at| at.since(now));
         // Lanes are asked for from the most urgent on, so what is not interactive is spaced.
-        let spaced = cost.saturating_sub(self.waiting_cost.first().copied().unwrap_or(0));
+        let spaced = cost.saturating_sub(self.work_in(Lane::Interactive).cost);
         let by_rules = by_rules.max(self.pacer.eta_ms(spaced, now));
         let by_flight = self.by_flight_ms(work, latency_ms);
         Some(

@@ -9,7 +9,7 @@
 use super::Core;
 use super::learn::asked_ms;
 use crate::ids::Seq;
-use crate::io::{Answer, Event, Network, NoAnswer, Verdict};
+use crate::io::{Answer, Event, ItemAnswer, Network, NoAnswer, Verdict};
 use crate::job::{HoldCause, Outcome, Reason, State};
 use crate::signals::Signals;
 use crate::time::{Mono, Now};
@@ -27,7 +27,7 @@ impl Core {
         seq: Seq,
         attempt: u32,
         ended_at: Mono,
-        answer: Answer,
+        mut answer: Answer,
         now: Now,
     ) {
         if !self.is_live(seq, attempt) {
@@ -48,7 +48,7 @@ impl Core {
         let budget_id = job.card.budget.clone();
         if let Some(budget) = self.budgets.get_mut(&budget_id) {
             budget.answered((seq, attempt), took_ms, ended_at);
-            if is_heard(answer.verdict) {
+            if is_heard(&answer) {
                 budget.access.worked(job.sent_with);
                 if budget.succeeded(now.mono) {
                     self.draft.touched.budgets.insert(budget_id);
@@ -56,41 +56,45 @@ impl Core {
             }
         }
         let parents = self.take_parents(seq);
-        let is_heard = answer.verdict != Verdict::Refused && answer.verdict != Verdict::Unavailable;
+        let is_heard = is_heard(&answer) || answer.verdict == Verdict::Unauthorized;
         self.each_of(&parents, |parent| {
             parent.answered((seq, attempt), took_ms, ended_at);
             is_heard && parent.succeeded(now.mono)
         });
         self.network(Network::Online);
-        match answer.verdict {
-            Verdict::Success => {
-                let outcome = Outcome {
-                    reason: None,
-                    status: Some(answer.status),
-                    text: None,
-                    at: now.wall,
-                };
-                self.settle(seq, State::Done, outcome, now);
+        match (answer.verdict, answer.items.take()) {
+            (Verdict::Success, Some(items)) => self.settle_items(seq, items, &answer, now),
+            (verdict, _) => self.end_attempt(seq, verdict, answer, now),
+        }
+    }
+
+    /// Does what a status says to all that share a request.
+    fn end_attempt(&mut self, seq: Seq, verdict: Verdict, answer: Answer, now: Now) {
+        let status = Some(answer.status);
+        let ended = |reason: Option<Reason>, text: Option<String>| Outcome {
+            reason,
+            status,
+            text,
+            at: now.wall,
+        };
+        match verdict {
+            Verdict::Success => self.settle_riders(seq, State::Done, &ended(None, None), now),
+            Verdict::Refused => {
+                let riders = self.part_unless_seen(seq);
+                self.put_back(&riders, &answer, now);
             }
-            Verdict::Refused => self.put_back(seq, &answer, now),
             Verdict::Unauthorized => self.put_back_unauthorized(seq, now),
             Verdict::Unavailable | Verdict::StillRunning => {
-                self.try_later(
-                    seq,
-                    Some(answer.status),
-                    answer.text,
-                    answer.signals.retry_after_ms,
-                    now,
-                );
+                self.try_later(seq, status, answer.text, answer.signals.retry_after_ms, now);
             }
-            Verdict::KeyReused => self.fail(
-                seq,
-                Reason::KeyReused,
-                Some(answer.status),
-                answer.text,
-                now,
-            ),
-            Verdict::Final => self.fail(seq, Reason::Http, Some(answer.status), answer.text, now),
+            Verdict::KeyReused => {
+                let outcome = ended(Some(Reason::KeyReused), answer.text);
+                self.settle_riders(seq, State::Failed, &outcome, now);
+            }
+            Verdict::Final => {
+                let outcome = ended(Some(Reason::Http), answer.text);
+                self.settle_riders(seq, State::Failed, &outcome, now);
+            }
         }
     }
 
@@ -98,53 +102,19 @@ impl Core {
         if !self.is_live(seq, attempt) {
             return;
         }
-        let Some(job) = self.jobs.get_mut(&seq) else {
-            return;
-        };
-        let ticket = (seq, attempt);
-        let parents = std::mem::take(&mut job.parents);
-        let cost = job.card.cost;
-        self.each_of(&parents, |parent| {
-            match cause {
-                NoAnswer::NeverLeft | NoAnswer::Missing => {
-                    parent.never_left(ticket, cost, now.mono)
-                }
-                NoAnswer::Network | NoAnswer::TimedOut => parent.unanswered(ticket, now.mono),
-            }
-            false
-        });
-        let Some(job) = self.jobs.get_mut(&seq) else {
-            return;
-        };
-        let budget = self.budgets.get_mut(&job.card.budget);
         match cause {
             NoAnswer::NeverLeft => {
-                if let Some(budget) = budget {
-                    budget.never_left(ticket, job.card.cost, now.mono);
-                }
-                job.record.current = None;
+                self.never_left(seq, attempt, now);
                 self.back_off(seq, None, None, None, now);
             }
-            NoAnswer::Missing => {
-                if let Some(budget) = budget {
-                    budget.never_left(ticket, job.card.cost, now.mono);
-                }
-                job.record.current = None;
-                self.fail(seq, Reason::Storage, None, None, now);
-            }
+            NoAnswer::Missing => self.items_missing(seq, attempt, &[seq], now),
             NoAnswer::Network | NoAnswer::TimedOut => {
-                if let Some(budget) = budget {
-                    budget.unanswered(ticket, now.mono);
-                }
-                if let Some(current) = &mut job.record.current {
-                    current.ended_at = Some(now.wall);
-                }
+                self.unanswered(seq, attempt, now);
                 if self.holds.contains(&HoldCause::Offline) && self.is_repeatable(seq, now) {
                     // Costs no attempt: it goes on when there is a network again.
                     self.note_seen(seq);
-                    self.set_state(seq, State::Queued);
-                    self.replace(seq, now);
-                    self.draft.touched.records.insert(seq);
+                    let riders = self.riders(seq);
+                    self.put_all(&riders, State::Queued, now);
                     return;
                 }
                 if cause == NoAnswer::Network && self.may_be_refused(seq, now) {
@@ -160,8 +130,10 @@ impl Core {
                         verdict,
                         signals,
                         text,
+                        items: None,
                     };
-                    self.put_back(seq, &answer, now);
+                    let riders = self.riders(seq);
+                    self.put_back(&riders, &answer, now);
                     return;
                 }
                 if self.is_unstated_limit(seq, now) {
@@ -171,6 +143,42 @@ impl Core {
                 self.try_later(seq, None, None, None, now);
             }
         }
+    }
+
+    /// Gives back what an attempt took that certainly never left.
+    pub(super) fn never_left(&mut self, seq: Seq, attempt: u32, now: Now) {
+        let parents = self.take_parents(seq);
+        let Some(job) = self.jobs.get_mut(&seq) else {
+            return;
+        };
+        let (ticket, cost) = ((seq, attempt), job.card.cost);
+        job.record.current = None;
+        if let Some(budget) = self.budgets.get_mut(&job.card.budget) {
+            budget.never_left(ticket, cost, now.mono);
+        }
+        self.each_of(&parents, |parent| {
+            parent.never_left(ticket, cost, now.mono);
+            false
+        });
+    }
+
+    /// Notes that an attempt ended without an answer.
+    fn unanswered(&mut self, seq: Seq, attempt: u32, now: Now) {
+        let parents = self.take_parents(seq);
+        let Some(job) = self.jobs.get_mut(&seq) else {
+            return;
+        };
+        let ticket = (seq, attempt);
+        if let Some(current) = &mut job.record.current {
+            current.ended_at = Some(now.wall);
+        }
+        if let Some(budget) = self.budgets.get_mut(&job.card.budget) {
+            budget.unanswered(ticket, now.mono);
+        }
+        self.each_of(&parents, |parent| {
+            parent.unanswered(ticket, now.mono);
+            false
+        });
     }
 
     /// Tells whether a connection that was lost may be a refusal that CORS hides, and sending again is safe.
@@ -185,19 +193,22 @@ impl Core {
         hides && self.is_repeatable(seq, now)
     }
 
-    fn is_live(&self, seq: Seq, attempt: u32) -> bool {
+    pub(super) fn is_live(&self, seq: Seq, attempt: u32) -> bool {
         self.jobs
             .get(&seq)
             .is_some_and(|job| job.record.state == State::Sending && job.record.attempt == attempt)
     }
 
-    /// The server refused the request unread: the budget pauses, the job goes to the front of its lane.
-    fn put_back(&mut self, seq: Seq, answer: &Answer, now: Now) {
+    /// The server refused a request, or items of one, unread: the budget pauses, the jobs go to the front of their lanes.
+    pub(super) fn put_back(&mut self, seqs: &[Seq], answer: &Answer, now: Now) {
+        let Some(seq) = seqs.first().copied() else {
+            return;
+        };
         let Some(home) = self.jobs.get(&seq).map(|job| job.card.budget.clone()) else {
             return;
         };
-        let budget_id = self.refused_budget(seq, home, &answer.signals, now);
-        let (Some(job), Some(budget)) = (self.jobs.get_mut(&seq), self.budgets.get_mut(&budget_id))
+        let budget_id = self.refused_budget(seqs, home, &answer.signals, now);
+        let (Some(job), Some(budget)) = (self.jobs.get(&seq), self.budgets.get_mut(&budget_id))
         else {
             return;
         };
@@ -211,16 +222,19 @@ impl Core {
             now,
             &mut self.rng,
         );
-        job.record.refused = true;
-        if refusal.earlier_refused > 0 {
-            let spread_ms = self.rng.rand_range(0..refusal.spread_ms.saturating_add(1));
-            job.record.not_before = Some(refusal.until.plus(spread_ms));
-        }
-        job.ready_at = job.record.not_before.map(|due| now.mono_of(due));
         let id = job.card.id.clone();
-        self.set_state(seq, State::Queued);
-        self.replace(seq, now);
-        self.draft.touched.records.insert(seq);
+        let not_before = (refusal.earlier_refused > 0).then(|| {
+            let spread_ms = self.rng.rand_range(0..refusal.spread_ms.saturating_add(1));
+            refusal.until.plus(spread_ms)
+        });
+        for seq in seqs {
+            if let Some(job) = self.jobs.get_mut(seq) {
+                job.record.refused = true;
+                job.record.not_before = not_before.or(job.record.not_before);
+                job.ready_at = job.record.not_before.map(|due| now.mono_of(due));
+            }
+        }
+        self.put_all(seqs, State::Queued, now);
         self.draft.touched.budgets.insert(budget_id.clone());
         self.tell(Event::Refused {
             budget: budget_id.clone(),
@@ -247,13 +261,15 @@ impl Core {
 
     /// The server may have acted on the attempt.
     pub(super) fn note_seen(&mut self, seq: Seq) {
-        if let Some(job) = self.jobs.get_mut(&seq) {
-            job.record.key_seen = true;
+        for rider in self.riders(seq) {
+            if let Some(job) = self.jobs.get_mut(&rider) {
+                job.record.key_seen = true;
+            }
         }
     }
 
     /// The outcome is unknown: tries again where that is safe.
-    fn try_later(
+    pub(super) fn try_later(
         &mut self,
         seq: Seq,
         status: Option<u16>,
@@ -265,7 +281,13 @@ impl Core {
         if self.is_repeatable(seq, now) {
             self.back_off(seq, status, text, asked_ms, now);
         } else {
-            self.fail(seq, Reason::OutcomeUnknown, status, text, now);
+            let outcome = Outcome {
+                reason: Some(Reason::OutcomeUnknown),
+                status,
+                text,
+                at: now.wall,
+            };
+            self.settle_riders(seq, State::Failed, &outcome, now);
         }
     }
 
@@ -277,31 +299,86 @@ impl Core {
         asked_ms: Option<u64>,
         now: Now,
     ) {
-        let Some(job) = self.jobs.get_mut(&seq) else {
-            return;
-        };
-        job.record.attempts_counted = job.record.attempts_counted.saturating_add(1);
-        let failures = job.record.attempts_counted;
+        let mut riders = self.part_unless_seen(seq);
+        let failures = riders.iter().map(|rider| self.count_failure(*rider)).max();
+        let failures = failures.unwrap_or(0);
         if failures >= MAX_ATTEMPTS {
-            self.fail(seq, Reason::RetriesExhausted, status, text, now);
+            self.end_exhausted(&mut riders, status, text.as_deref(), now);
+        }
+        if riders.is_empty() {
             return;
         }
         let bound_ms = BASE_BACKOFF_MS << failures.saturating_sub(1).min(16);
         let drawn_ms = self
             .rng
             .rand_range(0..bound_ms.min(MAX_BACKOFF_MS).saturating_add(1));
-        let wait_ms = asked_ms.unwrap_or(drawn_ms);
-        job.record.not_before = Some(now.wall.plus(wait_ms));
-        job.ready_at = Some(now.mono.plus(wait_ms));
-        self.set_state(seq, State::RetryWait);
-        self.replace(seq, now);
-        self.draft.touched.records.insert(seq);
+        self.delay_all(&riders, asked_ms.unwrap_or(drawn_ms), now);
+    }
+
+    fn count_failure(&mut self, seq: Seq) -> u32 {
+        let Some(job) = self.jobs.get_mut(&seq) else {
+            return 0;
+        };
+        job.record.attempts_counted = job.record.attempts_counted.saturating_add(1);
+        job.record.attempts_counted
+    }
+
+    /// Ends those of a request's items that had their last attempt, and those that cannot be repeated without them.
+    fn end_exhausted(
+        &mut self,
+        riders: &mut Vec<Seq>,
+        status: Option<u16>,
+        text: Option<&str>,
+        now: Now,
+    ) {
+        if let Some(carrier) = riders.first() {
+            self.disband(*carrier);
+        }
+        riders.retain(|rider| {
+            let failures = self.jobs.get(rider);
+            let failures = failures.map_or(0, |job| job.record.attempts_counted);
+            let reason = if failures >= MAX_ATTEMPTS {
+                Reason::RetriesExhausted
+            } else if self.has_outlived_its_key(*rider, now) {
+                Reason::OutcomeUnknown
+            } else {
+                return true;
+            };
+            self.fail(*rider, reason, status, text.map(str::to_owned), now);
+            false
+        });
+    }
+
+    /// Lets jobs that failed wait for another attempt.
+    pub(super) fn delay_all(&mut self, seqs: &[Seq], wait_ms: u64, now: Now) {
+        for seq in seqs {
+            if let Some(job) = self.jobs.get_mut(seq) {
+                job.record.not_before = Some(now.wall.plus(wait_ms));
+                job.ready_at = Some(now.mono.plus(wait_ms));
+            }
+        }
+        self.put_all(seqs, State::RetryWait, now);
+    }
+
+    /// Puts jobs whose attempt is over where they belong now.
+    pub(super) fn put_all(&mut self, seqs: &[Seq], state: State, now: Now) {
+        for seq in seqs {
+            self.set_state(*seq, state);
+            self.draft.touched.records.insert(*seq);
+        }
+        for seq in seqs {
+            self.replace(*seq, now);
+        }
     }
 }
 
 /// Tells whether the server has dealt with the request, as it does with others now.
-const fn is_heard(verdict: Verdict) -> bool {
-    match verdict {
+fn is_heard(answer: &Answer) -> bool {
+    let is_refusal = |item: &ItemAnswer| item.verdict == Verdict::Refused;
+    if answer.items.iter().flatten().flatten().any(is_refusal) {
+        return false;
+    }
+    match answer.verdict {
         Verdict::Refused | Verdict::Unavailable | Verdict::Unauthorized => false,
         Verdict::Success | Verdict::StillRunning | Verdict::KeyReused | Verdict::Final => true,
     }

@@ -123,18 +123,13 @@ impl Core {
         let Some(budget) = self.budgets.get_mut(&job.card.budget) else {
             return;
         };
-        let window_ms = longest;
         let record = &mut job.record;
-        record.attempt = record.attempt.saturating_add(1);
-        remember_current(&job.card, record, window_ms, now.wall);
+        begin_attempt(&job.card, record, longest, now.wall);
         record.current = Some(Spent {
             started_at: start.wall,
             ended_at: None,
             late_ms: self.lateness.to_store(),
         });
-        record.first_claimed_at.get_or_insert(now.wall);
-        record.not_before = None;
-        record.refused = false;
         job.claimed_at = start.mono;
         let attempt = record.attempt;
         budget.take((seq, attempt), cost, start);
@@ -144,6 +139,7 @@ impl Core {
             false
         });
         self.draft.touched.records.insert(seq);
+        self.fill_batch(seq, longest, now);
         self.claiming = self.claiming.saturating_add(1);
         let start = start.mono;
         self.draft.after.push(After::Dispatch {
@@ -183,7 +179,8 @@ impl Core {
         let budget = self.jobs.get(&seq).map(|job| &job.card.budget);
         let is_closed = budget.is_some_and(|id| self.family_stops_claims(id));
         let is_too_late = self.has_outlived_its_key(seq, now);
-        if is_late || is_closed || is_too_late || !self.holds.is_empty() {
+        let is_stopped = !self.holds.is_empty() || self.lacks_batch(seq);
+        if is_late || is_closed || is_too_late || is_stopped {
             self.put_claim_back(seq, attempt, now);
         } else {
             self.dispatch(seq, attempt, now);
@@ -214,6 +211,7 @@ impl Core {
         let budget = self.budgets.get(&job.card.budget);
         job.sent_with = budget.map_or(0, |budget| budget.access.generation());
         let declared = budget.map(|budget| budget.config().declared().clone());
+        let batch = job.card.batch.as_ref();
         let effect = Effect::Dispatch {
             seq,
             id: job.card.id.clone(),
@@ -222,6 +220,7 @@ impl Core {
             idempotency_key: key_to_send(&job.card, &job.record),
             is_repeat: job.record.key_seen,
             timeout_ms: job.card.timeout_ms,
+            batch: batch.map(|batch| (job.home.clone(), batch.name.clone())),
         };
         self.effects.push_back(effect);
     }
@@ -246,6 +245,7 @@ impl Core {
             parent.never_left(ticket, cost, now.mono);
             false
         });
+        self.unclaim_items(seq, attempt, now);
         let Some(job) = self.jobs.get(&seq) else {
             return;
         };
@@ -256,7 +256,7 @@ impl Core {
     }
 
     /// Tells whether the server may have acted on a job, and has forgotten its key while the job waited.
-    fn has_outlived_its_key(&self, seq: Seq, now: Now) -> bool {
+    pub(super) fn has_outlived_its_key(&self, seq: Seq, now: Now) -> bool {
         let may_be_done = self.jobs.get(&seq).is_some_and(|job| job.record.key_seen);
         may_be_done && !self.is_repeatable(seq, now)
     }
@@ -270,7 +270,12 @@ impl Core {
             .budgets
             .get(&job.card.budget)
             .and_then(|budget| budget.config().key_ttl_ms());
-        match (job.card.repeat, ttl_ms, job.record.first_claimed_at) {
+        // To the server, a batch is another request as soon as it has other items.
+        let claimed_at = match job.card.batch {
+            Some(_) => self.batch_claimed_at(seq),
+            None => job.record.first_claimed_at,
+        };
+        match (job.card.repeat, ttl_ms, claimed_at) {
             (Repeat::Always, _, _) => true,
             (Repeat::WithKey, Some(ttl_ms), Some(claimed)) => {
                 job.card.idempotency_key.is_some() && now.wall.since(claimed) < ttl_ms
@@ -278,6 +283,15 @@ impl Core {
             (Repeat::WithKey, _, _) => false,
         }
     }
+}
+
+/// Counts a new attempt in a record, and forgets what concerned the last one.
+pub(super) fn begin_attempt(card: &Card, record: &mut Record, window_ms: u64, now: Wall) {
+    record.attempt = record.attempt.saturating_add(1);
+    remember_current(card, record, window_ms, now);
+    record.first_claimed_at.get_or_insert(now);
+    record.not_before = None;
+    record.refused = false;
 }
 
 /// Moves the current attempt's use to the earlier ones, and forgets those that no limiter remembers.
@@ -298,13 +312,15 @@ pub(super) fn end_at_latest(spent: Spent, timeout_ms: u32) -> Wall {
         .unwrap_or_else(|| left_at.plus(u64::from(timeout_ms)))
 }
 
-/// The key that goes with an attempt: the same for all attempts, another after a `retry` that wants a new one.
+/// The key that goes with an attempt: the same for all attempts, another after a `retry` that wants a new one, and for
+/// each composition of a batch.
 fn key_to_send(card: &Card, record: &Record) -> Option<String> {
     let key = card.idempotency_key.as_ref()?;
-    if record.key_generation == 0 {
-        return Some(key.clone());
-    }
-    let suffix = format!(".{}", record.key_generation);
+    let suffix = match (&record.load, record.key_generation) {
+        (Some(load), generation) => format!(".{generation}.b{}", load.attempt),
+        (None, 0) => return Some(key.clone()),
+        (None, generation) => format!(".{generation}"),
+    };
     let room = MAX_KEY_BYTES.saturating_sub(suffix.len());
     let stem: String = key.chars().take(room).collect();
     Some(stem + &suffix)

@@ -42,6 +42,10 @@ impl Core {
                 cancelled = cancelled.saturating_add(1);
                 continue;
             }
+            // All that went in one request, or it would count as sent.
+            if let Some((carrier, _)) = self.load_of(seq) {
+                self.disband(carrier);
+            }
             let members = self.unsettled_members(seq).len();
             let members = u32::try_from(members).unwrap_or(u32::MAX);
             cancelled = cancelled.saturating_add(1).saturating_add(members);

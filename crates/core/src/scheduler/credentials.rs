@@ -44,15 +44,18 @@ impl Core {
 
     /// The server wants other credentials: the budget holds, unless it has newer ones by now.
     pub(super) fn put_back_unauthorized(&mut self, seq: Seq, now: Now) {
-        let Some(job) = self.jobs.get_mut(&seq) else {
+        let Some(job) = self.jobs.get(&seq) else {
             return;
         };
-        job.record.refused = true;
-        job.ready_at = None;
         let (id, sent_with) = (job.card.budget.clone(), job.sent_with);
-        self.set_state(seq, State::Queued);
-        self.replace(seq, now);
-        self.draft.touched.records.insert(seq);
+        let riders = self.part_unless_seen(seq);
+        for rider in &riders {
+            if let Some(job) = self.jobs.get_mut(rider) {
+                job.record.refused = true;
+                job.ready_at = None;
+            }
+        }
+        self.put_all(&riders, State::Queued, now);
         let Some(budget) = self.budgets.get_mut(&id) else {
             return;
         };

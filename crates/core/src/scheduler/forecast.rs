@@ -142,6 +142,10 @@ impl Core {
         let mut rest = Lane::ALL.map(|lane| budget.work_in(lane));
         let mut take = |seq: &crate::ids::Seq| {
             let job = self.jobs.get(seq).filter(|job| job.card.budget == *id)?;
+            // What shares requests counts with the rest, by requests.
+            if job.card.batch.is_some() {
+                return None;
+            }
             if let Some(work) = rest.get_mut(job.lane().index()) {
                 work.jobs = work.jobs.saturating_sub(1);
                 work.cost = work.cost.saturating_sub(u64::from(job.card.cost));
@@ -168,6 +172,9 @@ impl Core {
         let latency_ms = budget.usual_latency_ms();
         let sending = self.sending.iter().filter_map(|seq| {
             let job = self.jobs.get(seq).filter(|job| job.card.budget == *id)?;
+            if job.record.carried_by.is_some() {
+                return None;
+            }
             let ends_at = job.claimed_at.max(job.dispatched_at).plus(latency_ms);
             Some((ends_at.max(now.plus(1)), (*seq, job.record.attempt)))
         });

@@ -74,6 +74,7 @@ impl Core {
             self.jobs.get(seq).is_some_and(|job| {
                 job.card.kind.merges()
                     && job.is_waiting()
+                    && self.load_of(*seq).is_none()
                     && job.is_stored
                     && !self.undecided.contains(seq)
                     && Some(&job.card.principal) == principal
@@ -132,6 +133,10 @@ impl Core {
             let Some(job) = self.jobs.get(&seq).filter(|job| job.is_waiting()) else {
                 continue;
             };
+            // It may be done already, and so may what is to be sent again with it.
+            if self.load_of(seq).is_some() {
+                continue;
+            }
             if job.is_stored {
                 self.fail(seq, Reason::KeyFailed, None, None, now);
             } else {
@@ -182,10 +187,14 @@ impl Core {
         }
     }
 
-    /// Tells whether a failed job holds up the key of a job.
-    pub(super) fn is_key_held(&self, job: &Job) -> bool {
-        let line = job.card.key.as_ref().and_then(|key| self.keys.get(key));
-        line.is_some_and(|line| line.held_by.is_some())
+    /// Tells whether a failed job holds up the key of a job, or of one that goes with it.
+    pub(super) fn is_key_held(&self, seq: Seq) -> bool {
+        let is_held = |seq: &Seq| {
+            let key = self.jobs.get(seq).and_then(|job| job.card.key.as_ref());
+            let line = key.and_then(|key| self.keys.get(key));
+            line.is_some_and(|line| line.held_by.is_some())
+        };
+        self.riders(seq).iter().any(is_held)
     }
 }
 

@@ -12,7 +12,7 @@ use super::Core;
 use super::answer::BASE_BACKOFF_MS;
 use crate::budget::Published;
 use crate::ids::{BudgetId, Seq};
-use crate::job::State;
+
 use crate::limit::Ticket;
 use crate::signals::{BudgetSignal, Signals};
 use crate::time::{Mono, Now};
@@ -82,10 +82,10 @@ impl Core {
         }
     }
 
-    /// Returns the budget that a refusal closes, and moves the job there if it is another scope's.
+    /// Returns the budget that a refusal closes, and moves its jobs there if it is another scope's.
     pub(super) fn refused_budget(
         &mut self,
-        seq: Seq,
+        seqs: &[Seq],
         home: BudgetId,
         signals: &Signals,
         now: Now,
@@ -93,7 +93,9 @@ impl Core {
         let scope = signals.first().and_then(|signal| signal.scope.as_deref());
         let id = self.spoken_of(&home, scope, now);
         if id != home && !self.parents(&home).contains(&id) {
-            self.move_job(seq, id.clone());
+            for seq in seqs {
+                self.move_job(*seq, id.clone());
+            }
         }
         id
     }
@@ -216,13 +218,8 @@ impl Core {
     pub(super) fn put_back_lost(&mut self, seq: Seq, now: Now) {
         self.note_seen(seq);
         let wait_ms = self.rng.rand_range(0..BASE_BACKOFF_MS.saturating_add(1));
-        if let Some(job) = self.jobs.get_mut(&seq) {
-            job.record.not_before = Some(now.wall.plus(wait_ms));
-            job.ready_at = Some(now.mono.plus(wait_ms));
-        }
-        self.set_state(seq, State::RetryWait);
-        self.replace(seq, now);
-        self.draft.touched.records.insert(seq);
+        let riders = self.riders(seq);
+        self.delay_all(&riders, wait_ms, now);
     }
 }
 

@@ -18,12 +18,18 @@ use crate::kind::{Kind, MAX_MERGED, MAX_MERGED_BYTES, go_together, lays_over};
 use crate::time::Now;
 
 impl Core {
-    /// Returns the jobs whose requests make up the request of a job, in order. Several are patches to be laid over one
-    /// another.
+    /// Returns the jobs whose requests make up the request of a job, in order: the items of a batch, or patches to be laid
+    /// over one another. None for an item that another job carries.
     pub fn parts(&self, seq: Seq) -> Vec<Seq> {
         let Some(job) = self.jobs.get(&seq) else {
             return vec![seq];
         };
+        if job.record.carried_by.is_some() {
+            return Vec::new();
+        }
+        if job.record.load.is_some() {
+            return self.riders(seq);
+        }
         let merges = lays_over(&job.card);
         match (job.card.kind, job.members.last()) {
             (Kind::Patch, Some(_)) if merges => std::iter::once(seq)
@@ -145,6 +151,12 @@ impl Core {
 
     /// Tells whether a job cannot be taken out of what goes together, because that was tried and others want it.
     pub(super) fn is_bound(&self, seq: Seq, chosen: &BTreeSet<Seq>) -> bool {
+        if let Some((carrier, _)) = self.load_of(seq) {
+            return !self
+                .riders(carrier)
+                .iter()
+                .all(|item| chosen.contains(item));
+        }
         let carrier = self.carrier(seq);
         let members = self.unsettled_members(carrier);
         let is_whole =

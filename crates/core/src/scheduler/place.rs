@@ -114,7 +114,7 @@ impl Core {
             && self
                 .jobs
                 .get(&head)
-                .is_some_and(|job| job.slot == Slot::Ordered)
+                .is_some_and(|job| matches!(job.slot, Slot::Ordered | Slot::Carried))
         {
             self.replace_alone(head, now);
         }
@@ -123,8 +123,11 @@ impl Core {
     fn replace_alone(&mut self, seq: Seq, now: Now) {
         self.take_out(seq);
         let slot = self.slot_of(seq, now);
-        if let Slot::Ready(..) = slot {
-            self.set_state(seq, State::Queued);
+        if let Slot::Ready(lane, place) = slot {
+            for rider in self.riders(seq) {
+                self.set_state(rider, State::Queued);
+            }
+            self.note_ready(seq, lane, place, true);
         }
         let Some(job) = self.jobs.get_mut(&seq) else {
             return;
@@ -132,6 +135,12 @@ impl Core {
         job.slot = slot;
         match slot {
             Slot::None | Slot::Ordered => {}
+            // What it waits for may be what its carrier waits for.
+            Slot::Carried => {
+                if let Some(carrier) = self.carrier_if_carried(seq) {
+                    self.replace_alone(carrier, now);
+                }
+            }
             Slot::Undeclared => {
                 self.undeclared.insert(seq);
             }
@@ -160,6 +169,7 @@ impl Core {
     /// Brings a job to its end, and those that were merged into it: the outcomes go into the draft, and are told once that
     /// is stored.
     pub(super) fn settle(&mut self, seq: Seq, state: State, outcome: Outcome, now: Now) {
+        self.leave_load(seq, now);
         for member in self.unsettled_members(seq) {
             self.settle_alone(member, state, outcome.clone(), now);
         }
@@ -283,9 +293,12 @@ impl Core {
         let Some(job) = self.jobs.get(&head) else {
             return;
         };
-        if let Slot::Ready(lane, _) = job.slot
-            && lane != self.running_lane(head)
-        {
+        let is_elsewhere = match job.slot {
+            Slot::Ready(lane, _) => lane != self.running_lane(head),
+            Slot::Carried => true,
+            Slot::None | Slot::Ordered | Slot::Undeclared | Slot::Delayed(_) => false,
+        };
+        if is_elsewhere {
             self.replace(head, now);
         }
     }
@@ -315,14 +328,14 @@ impl Core {
         else {
             return Slot::None;
         };
-        if !self.budgets.contains_key(&job.card.budget) {
+        if job.record.carried_by.is_some() {
+            return Slot::Carried;
+        }
+        if !self.budgets.contains_key(&job.card.budget) || self.lacks_batch(seq) {
             return Slot::Undeclared;
         }
-        let line = job.card.key.as_ref().and_then(|key| self.keys.get(key));
-        let is_behind = |line: &super::KeyLine| {
-            line.held_by.is_some() || line.live.is_some() || line.jobs.first() != Some(&seq)
-        };
-        if line.is_some_and(is_behind) {
+        let riders = self.riders(seq);
+        if riders.iter().any(|rider| self.is_behind(*rider)) {
             return Slot::Ordered;
         }
         if let Some(at) = job.ready_at.filter(|at| *at > now.mono) {
@@ -333,7 +346,18 @@ impl Core {
         } else {
             Rank::InTurn
         };
-        Slot::Ready(self.running_lane(seq), (rank, seq))
+        let lanes = riders.iter().map(|rider| self.running_lane(*rider));
+        let lane = lanes.min().unwrap_or(Lane::Background);
+        Slot::Ready(lane, (rank, seq))
+    }
+
+    /// Tells whether an earlier job of its key holds a job up.
+    fn is_behind(&self, seq: Seq) -> bool {
+        let key = self.jobs.get(&seq).and_then(|job| job.card.key.as_ref());
+        let line = key.and_then(|key| self.keys.get(key));
+        line.is_some_and(|line| {
+            line.held_by.is_some() || line.live.is_some() || line.jobs.first() != Some(&seq)
+        })
     }
 
     pub(super) fn take_out(&mut self, seq: Seq) {
@@ -341,7 +365,7 @@ impl Core {
             return;
         };
         match std::mem::replace(&mut job.slot, Slot::None) {
-            Slot::None | Slot::Ordered => {}
+            Slot::None | Slot::Ordered | Slot::Carried => {}
             Slot::Undeclared => {
                 self.undeclared.remove(&seq);
             }
@@ -352,6 +376,7 @@ impl Core {
                 if let Some(budget) = self.budgets.get_mut(&job.card.budget) {
                     budget.lanes.remove(lane, place);
                 }
+                self.note_ready(seq, lane, place, false);
             }
         }
     }
@@ -410,7 +435,7 @@ impl Core {
             .get_mut(&job.card.budget)
             .filter(|_| is_waiting)
         {
-            budget.count_waiting(lane, job.card.cost, way);
+            budget.count_waiting(lane, &job.card, way);
         }
     }
 }

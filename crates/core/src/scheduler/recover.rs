@@ -43,6 +43,7 @@ impl Core {
             self.dropped_ids.extend(ids.iter().cloned());
             self.dropped.insert(batch, (ids, at));
         }
+        self.mend_loads();
         self.recount_groups();
         self.end_with_carriers(now);
         self.declare_implicit(now);
@@ -91,7 +92,7 @@ impl Core {
         let mut jobs = Vec::new();
         for (seq, job) in self.jobs.iter().filter(|(_, job)| job.card.budget == id) {
             if job.is_waiting() {
-                budget.count_waiting(job.lane(), job.card.cost, Count::Up);
+                budget.count_waiting(job.lane(), &job.card, Count::Up);
                 jobs.push(*seq);
             }
         }
@@ -108,6 +109,7 @@ impl Core {
         for seq in jobs {
             self.replace(seq, now);
         }
+        self.replace_batched(&id, now);
     }
 
     /// Gives the budgets above a new one what it has spent already.

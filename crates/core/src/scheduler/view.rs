@@ -217,6 +217,11 @@ impl Core {
         })
     }
 
+    fn cause_of(&self, seq: Seq) -> (Cause, Option<Mono>) {
+        let job = self.jobs.get(&seq);
+        job.map_or((Cause::Held, None), |job| self.cause(seq, job))
+    }
+
     /// Why a job waits, and until when: what closes its budget first, then what holds the job itself.
     fn cause(&self, seq: Seq, job: &Job) -> (Cause, Option<Mono>) {
         let budget = self.budgets.get(&job.card.budget);
@@ -242,7 +247,11 @@ impl Core {
         }
         match job.slot {
             Slot::None | Slot::Undeclared => (Cause::Held, None),
-            Slot::Ordered if self.is_key_held(job) => (Cause::Held, None),
+            Slot::Carried => match self.load_of(seq) {
+                Some((carrier, _)) if carrier != seq => self.cause_of(carrier),
+                Some(_) | None => (Cause::Held, None),
+            },
+            Slot::Ordered if self.is_key_held(seq) => (Cause::Held, None),
             Slot::Ordered => (Cause::Order, None),
             Slot::Delayed(at) if job.record.not_before.is_some() => (Cause::Backoff, Some(at)),
             Slot::Delayed(at) => (Cause::NotBefore, Some(at)),

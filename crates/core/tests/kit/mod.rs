@@ -11,10 +11,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use paceline_core::Core;
+use paceline_core::batch::{BatchRule, Batched};
 use paceline_core::change::{Change, Stored};
 use paceline_core::config::{Algorithm, BudgetConfig, LimitRule};
-use paceline_core::ids::{BudgetId, CommitId, GroupId, JobId, OrderKey, RequestId, Seq};
-use paceline_core::io::{Answer, Effect, Event, Input, NoAnswer, Reply, Verdict};
+use paceline_core::ids::{BatchName, BudgetId, CommitId, GroupId, JobId, OrderKey, RequestId, Seq};
+use paceline_core::io::{
+    Answer, CommitFailure, Effect, Event, Input, ItemAnswer, NoAnswer, Reply, Verdict,
+};
 use paceline_core::job::{BudgetRecord, Card, GroupRecord, Lane, Outcome, Record, Repeat, State};
 use paceline_core::kind::{Fingerprint, Kind, Likeness, OnFailure};
 use paceline_core::scheduler::Bounds;
@@ -69,6 +72,12 @@ pub struct Server {
     pub says: Option<Says>,
     /// Instants, ascending, at which others spend the limit.
     pub outside: std::collections::VecDeque<u64>,
+    /// What becomes of an item of a served batch, each time it comes: its status, or not a word of it.
+    pub items: BTreeMap<String, Vec<Script>>,
+    /// How often an item took effect.
+    pub applied: BTreeMap<String, u32>,
+    /// What was answered to each key of a batch.
+    keys: BTreeMap<String, Vec<Option<u16>>>,
     admitted: Vec<u64>,
 }
 
@@ -125,6 +134,34 @@ impl Server {
             status,
         });
         (status != 0).then_some((status, retry))
+    }
+
+    /// Carries out the items of a batch, once for each key.
+    fn carry_out(&mut self, key: Option<&str>, names: &[String]) -> Vec<Option<u16>> {
+        if let Some(before) = key.and_then(|key| self.keys.get(key)) {
+            return before.clone();
+        }
+        let items = names.iter().map(|name| {
+            let scripts = self
+                .items
+                .get_mut(name)
+                .filter(|scripts| !scripts.is_empty());
+            let status = match scripts.map(|scripts| scripts.remove(0)) {
+                None => Some(200),
+                Some(Script::Status(status)) => Some(status),
+                Some(Script::RetryAfter(_)) => Some(429),
+                Some(Script::Lost | Script::Broken) => None,
+            };
+            if status.is_none_or(|status| status == 200) {
+                *self.applied.entry(name.clone()).or_default() += 1;
+            }
+            status
+        });
+        let items: Vec<Option<u16>> = items.collect();
+        if let Some(key) = key {
+            self.keys.insert(key.to_owned(), items.clone());
+        }
+        items
     }
 
     fn used(&self, at: u64) -> Vec<u64> {
@@ -297,6 +334,8 @@ pub struct World {
     pub disk: Disk,
     pub latency: Box<dyn FnMut() -> (u64, u64)>,
     pub commit_ms: u64,
+    /// How many of the next commits fail.
+    pub commits_to_fail: u32,
     pub settled: BTreeMap<String, (State, Outcome, u64)>,
     pub settle_order: Vec<String>,
     /// The names of the jobs whose requests made up each request that left, in order.
@@ -308,6 +347,9 @@ pub struct World {
     pub in_flight: usize,
     pub max_in_flight: usize,
     said: BTreeMap<(Seq, u32), Signals>,
+    /// The items of batches on their way, then what was said of them.
+    batches: BTreeMap<(Seq, u32), Vec<String>>,
+    said_of_items: BTreeMap<(Seq, u32), Vec<Option<u16>>>,
     queue: BTreeSet<(u64, u64, Due)>,
     pending: BTreeMap<CommitId, Vec<Change>>,
     next_due: u64,
@@ -330,11 +372,15 @@ impl World {
                 scripts: BTreeMap::new(),
                 says: None,
                 outside: std::collections::VecDeque::new(),
+                items: BTreeMap::new(),
+                applied: BTreeMap::new(),
+                keys: BTreeMap::new(),
                 admitted: Vec::new(),
             },
             disk: Disk::default(),
             latency: Box::new(|| (5, 5)),
             commit_ms: 0,
+            commits_to_fail: 0,
             settled: BTreeMap::new(),
             settle_order: Vec::new(),
             sent: Vec::new(),
@@ -345,6 +391,8 @@ impl World {
             in_flight: 0,
             max_in_flight: 0,
             said: BTreeMap::new(),
+            batches: BTreeMap::new(),
+            said_of_items: BTreeMap::new(),
             queue: BTreeSet::new(),
             pending: BTreeMap::new(),
             next_due: 0,
@@ -472,6 +520,7 @@ impl World {
                 attempt,
                 idempotency_key,
                 timeout_ms,
+                batch,
                 ..
             } => {
                 let record = self
@@ -486,7 +535,15 @@ impl World {
                 );
                 let parts = self.core.parts(seq);
                 let name = |seq: &Seq| self.disk.name(*seq).expect("a part that is stored");
-                self.sent.push(parts.iter().map(name).collect());
+                let names: Vec<String> = parts.iter().map(name).collect();
+                if batch.is_some() {
+                    for part in &parts {
+                        let state = self.disk.records.get(part).map(|record| record.state);
+                        assert_eq!(state, Some(State::Sending), "an item before its claim");
+                    }
+                    self.batches.insert((seq, attempt), names.clone());
+                }
+                self.sent.push(names);
                 let (there, back) = (self.latency)();
                 self.in_flight += 1;
                 self.max_in_flight = self.max_in_flight.max(self.in_flight);
@@ -557,6 +614,10 @@ impl World {
         match due {
             Due::Commit(commit) => {
                 let changes = self.pending.remove(&commit).expect("pending");
+                if self.commits_to_fail > 0 {
+                    self.commits_to_fail -= 1;
+                    return self.input(Input::CommitFailed(commit, CommitFailure::Broken));
+                }
                 self.disk.apply(changes);
                 self.input(Input::Committed(commit));
             }
@@ -568,7 +629,19 @@ impl World {
                 started_at,
                 back,
             } => {
-                if let Some((status, retry)) = self.server.arrive(self.now, started_at, &id, key) {
+                let batch_key = key.clone();
+                let answer = self.server.arrive(self.now, started_at, &id, key);
+                let is_carried_out =
+                    answer.is_none_or(|(status, _)| matches!(status, 200 | BROKEN));
+                if let Some(names) = self
+                    .batches
+                    .remove(&(seq, attempt))
+                    .filter(|_| is_carried_out)
+                {
+                    let items = self.server.carry_out(batch_key.as_deref(), &names);
+                    self.said_of_items.insert((seq, attempt), items);
+                }
+                if let Some((status, retry)) = answer {
                     let signals = self.server.signals(self.now, &id, status, retry);
                     self.said.insert((seq, attempt), signals);
                     self.later(
@@ -596,11 +669,14 @@ impl World {
                     });
                 }
                 let verdict = verdict(status);
+                let items = self.said_of_items.remove(&(seq, attempt));
                 let answer = Answer {
                     status,
                     verdict,
                     signals: self.said.remove(&(seq, attempt)).unwrap_or_default(),
                     text: None,
+                    items: items
+                        .map(|items| items.into_iter().map(|item| item.map(said)).collect()),
                 };
                 self.input(Input::Answered {
                     seq,
@@ -623,6 +699,14 @@ impl World {
     fn drop_timeout(&mut self, seq: Seq, attempt: u32) {
         self.queue
             .retain(|(_, _, due)| *due != Due::TimeOut { seq, attempt });
+    }
+}
+
+fn said(status: u16) -> ItemAnswer {
+    ItemAnswer {
+        status,
+        verdict: verdict(status),
+        text: None,
     }
 }
 
@@ -649,6 +733,14 @@ pub fn budget(id: &str, rules: &[&str], max_in_flight: Option<u64>) -> BudgetCon
         Some(86_400_000),
     )
     .expect("budget")
+}
+
+/// A budget with one batch of up to so many items.
+pub fn batching(rules: &[&str], max_in_flight: Option<u64>, items: u64) -> BudgetConfig {
+    let rule = BatchRule::new(items, 1_000_000).expect("a rule");
+    let name = BatchName::parse("contacts").expect("a name");
+    let config = budget("api", rules, max_in_flight);
+    config.with_batches([(name, rule)].into()).expect("a batch")
 }
 
 pub fn bucket(id: &str, limit: u64, window_ms: u64) -> BudgetConfig {
@@ -684,6 +776,7 @@ pub fn card(id: &str) -> Card {
         likeness: None,
         supersedes: false,
         on_failure: OnFailure::Continue,
+        batch: None,
     }
 }
 
@@ -701,6 +794,7 @@ pub trait CardExt {
     fn keyless(self) -> Card;
     fn edit(self, kind: Kind, address: &str) -> Card;
     fn body(self, body: &str) -> Card;
+    fn batch(self, name: &str) -> Card;
 }
 
 impl CardExt for Card {
@@ -745,6 +839,14 @@ impl CardExt for Card {
             place: Fingerprint::of([address]),
             form: Fingerprint::of(["PATCH"]),
             body: None,
+        });
+        self
+    }
+
+    fn batch(mut self, name: &str) -> Card {
+        self.batch = Some(Batched {
+            name: BatchName::parse(name).expect("a name"),
+            form: Fingerprint::of(["POST"]),
         });
         self
     }

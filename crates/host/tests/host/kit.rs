@@ -9,10 +9,11 @@ use std::task::{Context, Poll, Waker};
 
 use paceline_core::ids::{BatchNo, JobId, Seq};
 use paceline_core::io::NoAnswer;
-use paceline_core::job::{Record, State};
+use paceline_core::job::{Card, Record, State};
 use paceline_core::scheduler::Bounds;
 use paceline_core::time::{Mono, Now, Wall};
-use paceline_host::{BodyNeed, Host, HostConfig, HostInput, HostOutput, TabId};
+use paceline_host::{BodyNeed, Host, HostConfig, HostInput, HostOutput, Items, TabId};
+use paceline_protocol::batch::BatchForm;
 use paceline_protocol::{Head, Request};
 use paceline_store::memory::MemoryStore;
 use paceline_store::{Store, StoreError, Transaction};
@@ -283,6 +284,24 @@ impl World {
             text: None,
             ended_at: Mono::from_millis(self.mono_ms),
             response: json!({ "status": status }),
+            items: Items::Shared,
+        });
+    }
+
+    /// Answers the n-th request with 200 and what is said of its items.
+    pub(crate) fn answer_items(&mut self, n: usize, items: Items<Value>) {
+        let sent = &mut self.sent[n];
+        sent.is_live = false;
+        let (seq, attempt) = (sent.seq, sent.attempt);
+        self.input(HostInput::Answered {
+            seq,
+            attempt,
+            status: 200,
+            headers: Vec::new(),
+            text: None,
+            ended_at: Mono::from_millis(self.mono_ms),
+            response: json!({ "status": 200, "whole": true }),
+            items,
         });
     }
 
@@ -379,9 +398,14 @@ impl World {
 
     /// The names of all stored jobs.
     pub(crate) fn stored_names(&self) -> Vec<String> {
-        let stored = self.store.stored();
-        let cards = stored.batches.into_iter().flat_map(|(_, cards)| cards);
+        let cards = self.stored_cards().into_iter();
         cards.map(|card| card.id.as_str().to_owned()).collect()
+    }
+
+    /// The cards of all stored jobs.
+    pub(crate) fn stored_cards(&self) -> Vec<Card> {
+        let batches = self.store.stored().batches.into_iter();
+        batches.flat_map(|(_, cards)| cards).collect()
     }
 
     /// The record of a stored job.
@@ -458,12 +482,16 @@ impl World {
                 attempt,
                 request,
                 later,
+                batch,
                 headers,
                 body,
                 secrets,
                 ..
             } => {
-                let request = laid_over(request, later);
+                let request = match batch {
+                    Some(form) => as_items(&form, request, later),
+                    None => laid_over(request, later),
+                };
                 let record = record_of(&self.store, seq).expect("a claim before its request");
                 assert_eq!((record.state, record.attempt), (State::Sending, attempt));
                 self.sent.push(Sent {
@@ -503,6 +531,12 @@ impl World {
 }
 
 /// Lays the bodies of later requests over that of the first, as the worker does.
+fn as_items(form: &BatchForm, first: Value, others: Vec<Value>) -> Value {
+    let items: Vec<Value> = std::iter::once(first).chain(others).collect();
+    let items: Vec<&Value> = items.iter().map(|item| &item["body"]).collect();
+    json!({ "url": form.url, "method": form.method, "body": { form.items.as_str(): items } })
+}
+
 fn laid_over(mut request: Value, later: Vec<Value>) -> Value {
     for request_above in later {
         let above = request_above["body"].as_object().expect("an object");

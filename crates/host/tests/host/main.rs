@@ -2,6 +2,7 @@
 
 mod accepting;
 mod bad_input;
+mod batching;
 mod budgets;
 mod credentials;
 mod keys;

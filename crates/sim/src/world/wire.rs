@@ -2,7 +2,7 @@
 
 use paceline_core::ids::Seq;
 use paceline_core::io::NoAnswer;
-use paceline_host::HostInput;
+use paceline_host::{HostInput, Items};
 use serde_json::json;
 
 use super::World;
@@ -270,6 +270,7 @@ impl World {
                 text: (status >= 400).then(|| "no".to_owned()),
                 ended_at: self.now_of(life).mono,
                 response: json!({ "status": status }),
+                items: Items::Shared,
             },
         };
         if let Some(Fault::Refuses(refusal)) = fault

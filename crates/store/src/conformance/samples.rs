@@ -1,5 +1,6 @@
 //! Jobs, records and transactions to try a store with.
 
+use paceline_core::batch::BatchLoad;
 use paceline_core::change::Change;
 use paceline_core::ids::{BatchNo, BudgetId, Epoch, GroupId, JobId, OrderKey, Seq};
 use paceline_core::job::{
@@ -51,6 +52,7 @@ pub fn plain_card(number: u64) -> Card {
         likeness: None,
         supersedes: false,
         on_failure: OnFailure::Continue,
+        batch: None,
     }
 }
 
@@ -105,6 +107,12 @@ pub fn full_record() -> Record {
         lane: Some(Lane::Background),
         moved_to: BudgetId::parse("github:search").ok(),
         merged_into: Some(Seq::from_u64(MAX_SAFE)),
+        load: Some(BatchLoad {
+            members: vec![Seq::from_u64(MAX_SAFE), Seq::from_u64(3)],
+            attempt: 4,
+            claimed_at: Wall::from_millis(1_700_000_002_000),
+        }),
+        carried_by: Some(Seq::from_u64(MAX_SAFE)),
         holds_key: true,
         outcome: Some(Outcome {
             reason: Some(Reason::RetriesExhausted),
