@@ -35,7 +35,10 @@ export function asItems({ url, method, items }, requests) {
   }
   const list = `[${requests.map(({ body }) => body).join(",")}]`;
   const body = items === "" ? list : `{${JSON.stringify(items)}:${list}}`;
-  return { .../** @type {StoredRequest} */ (requests[0]), url, method, body };
+  const first = /** @type {StoredRequest} */ (requests[0]);
+  const hasType = Object.keys(first.headers).some((name) => name.toLowerCase() === "content-type");
+  const headers = hasType ? first.headers : { ...first.headers, "content-type": "application/json" };
+  return { ...first, url, method, headers, body };
 }
 
 /**

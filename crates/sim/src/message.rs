@@ -1,6 +1,7 @@
 //! Messages between tabs and hosts, as the worker's own adapter reads and builds them.
 
 use paceline_host::HostInput;
+use paceline_protocol::batch::BatchForm;
 use paceline_protocol::error::Code;
 use paceline_protocol::{Head, HostMessage, Request, Stamp, WireError};
 use serde_json::{Value, json};
@@ -59,6 +60,21 @@ pub(crate) fn laid_over(mut request: Body, later: &[Body]) -> Body {
     request
 }
 
+/// Writes requests as the items of one.
+pub(crate) fn as_items(form: &BatchForm, first: &Body, others: &[Body]) -> Body {
+    let items = std::iter::once(first).chain(others).map(|item| &item["id"]);
+    let items: Vec<&Value> = items.collect();
+    json!({ "url": form.url, "method": form.method, "id": first["id"], "items": items })
+}
+
+/// The names of the jobs that are the items of a request, if it is a batch.
+pub(crate) fn items(request: &Body) -> Vec<String> {
+    let items = request["items"].as_array().into_iter().flatten();
+    items
+        .map(|id| id.as_str().unwrap_or_default().to_owned())
+        .collect()
+}
+
 /// The names of the jobs whose requests make up a request.
 pub(crate) fn parts(request: &Body) -> Vec<String> {
     let over = request["over"].as_array().into_iter().flatten();
@@ -95,13 +111,18 @@ pub(crate) fn budgets(apis: &[Api], terms: Terms) -> Value {
             let keys = api
                 .key_ttl_ms
                 .map(|ttl| json!({ "header": "Idempotency-Key", "ttlMs": ttl }));
-            json!({
+            let mut budget = json!({
                 "id": id,
                 "match": [format!("{}/*", api.origin)],
                 "limits": limits(&api.rules, terms),
                 "maxInFlight": max_in_flight,
                 "idempotency": keys,
-            })
+            });
+            if let Some(max) = api.batch_max {
+                let url = format!("{}/batch", api.origin);
+                budget["batches"] = json!({ "items": { "url": url, "max": max, "results": "" } });
+            }
+            budget
         })
         .collect()
 }
@@ -156,6 +177,7 @@ pub(crate) fn job(wish: &Wish, api: &Api, id: &str, now_ms: u64) -> Value {
             wish.not_before_in_ms
                 .map(|wait| json!(EPOCH_MS + now_ms + wait)),
         ),
+        ("batch", wish.is_item.then_some(json!("items"))),
         ("timeoutMs", wish.timeout_ms.map(|timeout| json!(timeout))),
     ];
     if let Some(job) = job.as_object_mut() {

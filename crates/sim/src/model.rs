@@ -50,6 +50,8 @@ struct Claim {
     /// The transaction that stored it.
     stored_in: u64,
     is_sent: bool,
+    /// Whether another job's request carries it.
+    is_carried: bool,
 }
 
 /// The reference model.
@@ -59,6 +61,8 @@ pub(crate) struct Model {
     names: BTreeMap<Seq, String>,
     unsettled_of_key: BTreeMap<String, BTreeSet<Seq>>,
     transactions: u64,
+    /// The items that were sent under each key.
+    batches: BTreeMap<String, Vec<String>>,
     pub(crate) pacing: Pacing,
 }
 
@@ -234,15 +238,15 @@ impl Model {
         }
         if record.attempt < job.attempt {
             // A claim that was given back before anything was sent never was.
-            let is_unsent = job
-                .claims
-                .remove(&job.attempt)
-                .is_some_and(|claim| !claim.is_sent);
+            let claim = job.claims.remove(&job.attempt);
+            let is_unsent = claim.is_some_and(|claim| !claim.is_sent);
             if !is_unsent || record.attempt + 1 != job.attempt {
                 return Err(("attempts", told("forgets attempts")));
             }
-            self.pacing
-                .given_back(job.card.budget.as_str(), u64::from(job.card.cost));
+            if claim.is_some_and(|claim| !claim.is_carried) {
+                self.pacing
+                    .given_back(job.card.budget.as_str(), u64::from(job.card.cost));
+            }
         }
         let is_claim = record.attempt > job.attempt;
         if is_claim && job.state.is_settled() && !matches!(job.state, State::Failed) {
@@ -256,6 +260,7 @@ impl Model {
                     begun_ms,
                     stored_in: self.transactions,
                     is_sent: false,
+                    is_carried: record.carried_by.is_some(),
                 },
             );
         }
@@ -275,7 +280,7 @@ impl Model {
                 false => line.insert(seq),
             };
         }
-        Ok(is_claim && record.state == State::Sending)
+        Ok(is_claim && record.state == State::Sending && record.carried_by.is_none())
     }
 
     fn drop_batch(&mut self, batch: u64) -> Result<(), Broken> {
@@ -431,6 +436,73 @@ impl Model {
             job.parts = parts;
         }
         Ok(())
+    }
+
+    /// Takes the names of the items of a batch request that is sent; its carrier has been taken by `sent`.
+    ///
+    /// # Errors
+    /// When an item is not claimed with it, does not belong with the others, or the key was used for other items.
+    pub(crate) fn sent_items(
+        &mut self,
+        carrier: &Entry,
+        epoch: u64,
+        items: &[String],
+        key: Option<&str>,
+        most: u64,
+    ) -> Result<(), Broken> {
+        let told = |what: &str| ("batch", format!("{items:?}: {what}"));
+        if u64::try_from(items.len()).is_ok_and(|count| count > most) {
+            return Err(told("too many"));
+        }
+        if items.first().map(String::as_str) != Some(carrier.card.id.as_str()) {
+            return Err(told("its carrier is not the first"));
+        }
+        let mut keys = BTreeSet::new();
+        for item in items {
+            let Some(job) = self.jobs.get(item) else {
+                return Err(told("an item is no job"));
+            };
+            let (one, other) = (&job.card, &carrier.card);
+            if (&one.batch, &one.budget, &one.principal)
+                != (&other.batch, &other.budget, &other.principal)
+            {
+                return Err(told("items that do not belong together"));
+            }
+            if one
+                .key
+                .as_ref()
+                .is_some_and(|key| !keys.insert(key.clone()))
+            {
+                return Err(told("two items of one key"));
+            }
+            if job.seq == carrier.seq {
+                continue;
+            }
+            let (seq, attempt) = (job.seq, job.attempt);
+            self.check_order(seq, attempt)?;
+            let claim = self
+                .jobs
+                .get_mut(item)
+                .and_then(|job| job.claims.get_mut(&attempt));
+            match claim {
+                Some(claim) if claim.epoch == epoch && !claim.is_sent => claim.is_sent = true,
+                Some(_) | None => {
+                    return Err((
+                        "unclaimed",
+                        format!("{item}/{attempt} is sent in {items:?}"),
+                    ));
+                }
+            }
+        }
+        let Some(key) = key else { return Ok(()) };
+        let before = self
+            .batches
+            .entry(key.to_owned())
+            .or_insert_with(|| items.to_vec());
+        match before == items {
+            true => Ok(()),
+            false => Err(told(&format!("under the key of {before:?}"))),
+        }
     }
 
     /// A merged job that is done was a part of what was sent, or was replaced or the same as that.

@@ -23,11 +23,13 @@ pub enum Profile {
     Upgrade,
     /// Every algorithm, and limits that are set again while jobs wait.
     Limits,
+    /// Most jobs are items of batches, whose answers differ from item to item.
+    Batches,
 }
 
 impl Profile {
     /// All profiles.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Calm,
         Self::Storm,
         Self::Suspend,
@@ -37,6 +39,7 @@ impl Profile {
         Self::Chaos,
         Self::Upgrade,
         Self::Limits,
+        Self::Batches,
     ];
 
     /// Returns the name used on the command line.
@@ -51,6 +54,7 @@ impl Profile {
             Self::Chaos => "chaos",
             Self::Upgrade => "upgrade",
             Self::Limits => "limits",
+            Self::Batches => "batches",
         }
     }
 
@@ -185,6 +189,8 @@ pub(crate) struct Api {
     pub(crate) latency: Latency,
     /// How far the server's wall clock is ahead of true time.
     pub(crate) clock_ahead_ms: i64,
+    /// The most items of a request to its batch endpoint, if it has one.
+    pub(crate) batch_max: Option<u64>,
 }
 
 /// The world of one run.
@@ -266,7 +272,8 @@ impl Settings {
             | Profile::Hostile
             | Profile::Chaos
             | Profile::Upgrade
-            | Profile::Limits => (0, draw.pick(&[0, 3, 20])),
+            | Profile::Limits
+            | Profile::Batches => (0, draw.pick(&[0, 3, 20])),
         };
         Self {
             tabs: draw.pick(&[1, 2, 2, 3]),
@@ -297,7 +304,8 @@ fn declared(budget: &'static str, origin: &'static str, profile: Profile, draw: 
         | Profile::Hostile
         | Profile::SlowDisk
         | Profile::Chaos
-        | Profile::Upgrade => draw.pick(&RULES).to_vec(),
+        | Profile::Upgrade
+        | Profile::Batches => draw.pick(&RULES).to_vec(),
     };
     let max_in_flight = match rules.is_empty() {
         true => Some(draw.between(1, 4)),
@@ -311,6 +319,7 @@ fn declared(budget: &'static str, origin: &'static str, profile: Profile, draw: 
         key_ttl_ms: draw.chance(600).then(|| draw.pick(&[SHORT_TTL_MS, DAY_MS])),
         latency: latency(draw),
         clock_ahead_ms: draw.pick(&[0, 0, -180_000, 180_000]),
+        batch_max: (profile == Profile::Batches).then(|| draw.pick(&[1, 2, 5, 20])),
     }
 }
 
@@ -324,6 +333,7 @@ fn undeclared(draw: &mut Draw) -> Api {
         key_ttl_ms: None,
         latency: latency(draw),
         clock_ahead_ms: 0,
+        batch_max: None,
     }
 }
 

@@ -69,6 +69,8 @@ pub(crate) struct Wish {
     pub(crate) max_wait_ms: Option<u64>,
     pub(crate) not_before_in_ms: Option<u64>,
     pub(crate) timeout_ms: Option<u64>,
+    /// Whether it goes as an item of a batch.
+    pub(crate) is_item: bool,
 }
 
 /// One thing that happens. `pick` chooses among what there is when it happens.
@@ -256,6 +258,13 @@ const fn weights(profile: Profile) -> &'static [(Group, u64)] {
             (Death, 4),
             (Limits, 4),
         ],
+        Profile::Batches => &[
+            (People, 62),
+            (Server, 20),
+            (Death, 8),
+            (Clock, 4),
+            (Disk, 6),
+        ],
         Profile::Limits => &[
             (People, 66),
             (Limits, 14),
@@ -345,6 +354,12 @@ fn one_api(settings: &Settings, draw: &mut Draw) -> Option<usize> {
 fn wish(settings: &Settings, draw: &mut Draw) -> Wish {
     let method = draw.pick(&["POST", "POST", "POST", "PATCH", "PUT", "DELETE", "GET"]);
     let api = draw.pick(&[0, 0, 0, 1, 1, 2]);
+    let is_item = settings.apis[api].batch_max.is_some() && draw.chance(700);
+    let method = if is_item && method == "GET" {
+        "PATCH"
+    } else {
+        method
+    };
     let largest = settings.apis[api]
         .rules
         .iter()
@@ -362,7 +377,7 @@ fn wish(settings: &Settings, draw: &mut Draw) -> Wish {
             Some("bulk"),
             Some("background"),
         ]),
-        cost: if draw.chance(150) {
+        cost: if !is_item && draw.chance(150) {
             draw.between(1, largest)
         } else {
             1
@@ -372,6 +387,7 @@ fn wish(settings: &Settings, draw: &mut Draw) -> Wish {
         max_wait_ms: draw.chance(60).then(|| draw.between(1, 20_000)),
         not_before_in_ms: draw.chance(60).then(|| draw.between(1, 20_000)),
         timeout_ms: draw.chance(200).then(|| draw.pick(&[500, 3_000, 30_000])),
+        is_item,
     }
 }
 

@@ -21,6 +21,8 @@ pub(crate) struct Arrival<'a> {
     pub(crate) at_ms: u64,
     pub(crate) job: &'a str,
     pub(crate) key: Option<&'a str>,
+    /// The jobs that are its items, if it is a batch.
+    pub(crate) items: &'a [String],
     pub(crate) fault: Option<Fault>,
 }
 
@@ -29,6 +31,8 @@ pub(crate) struct Arrival<'a> {
 pub(crate) enum Reply {
     /// An answer.
     Status(u16, Vec<(String, String)>),
+    /// An answer that says something of each item of a batch, or leaves it out.
+    Items(Vec<Option<u16>>),
     /// A broken connection.
     Broken,
     /// Nothing at all.
@@ -47,6 +51,8 @@ struct Counted {
 struct Seen {
     first_at_ms: u64,
     running_until_ms: u64,
+    /// What was said of each item.
+    items: Vec<Option<u16>>,
 }
 
 /// One server.
@@ -61,6 +67,8 @@ pub(crate) struct Upstream {
     seen: BTreeMap<String, Seen>,
     applied: BTreeMap<String, u32>,
     requests: u64,
+    /// Whether items fail by themselves.
+    are_items_failing: bool,
     draw: Draw,
 }
 
@@ -79,6 +87,7 @@ impl Upstream {
             seen: BTreeMap::new(),
             applied: BTreeMap::new(),
             requests: 0,
+            are_items_failing: true,
             draw: Draw::new(seed, stream),
             api,
         }
@@ -92,6 +101,7 @@ impl Upstream {
     /// Takes all faults back.
     pub(crate) fn heal(&mut self) {
         self.faults.clear();
+        self.are_items_failing = false;
     }
 
     /// Returns the fault of the next request.
@@ -256,11 +266,43 @@ impl Upstream {
                 self.apply_if(is_applied, arrival, HANGING_MS);
                 Reply::Silence
             }
-            None => {
+            None if arrival.items.is_empty() => {
                 self.apply_if(true, arrival, 0);
                 Reply::Status(200, Vec::new())
             }
+            None => {
+                let items = arrival.items.iter().map(|_| self.draw_item()).collect();
+                self.carry_out_items(arrival, items, 0)
+            }
         }
+    }
+
+    /// What becomes of an item: most are carried out, some fail, some are carried out and left out of the answer.
+    fn draw_item(&mut self) -> Option<u16> {
+        if !self.are_items_failing {
+            return Some(200);
+        }
+        match self.draw.between(0, 19) {
+            0 => Some(503),
+            1 => Some(404),
+            2 => None,
+            _ => Some(200),
+        }
+    }
+
+    fn carry_out_items(
+        &mut self,
+        arrival: &Arrival<'_>,
+        items: Vec<Option<u16>>,
+        takes_ms: u64,
+    ) -> Reply {
+        for (job, status) in arrival.items.iter().zip(&items) {
+            if status.is_none_or(|status| status == 200) {
+                *self.applied.entry(job.clone()).or_default() += 1;
+            }
+        }
+        self.remember(arrival, items.clone(), takes_ms);
+        Reply::Items(items)
     }
 
     /// The answer to a key that was seen before.
@@ -270,6 +312,7 @@ impl Upstream {
         if arrival.at_ms - seen.first_at_ms > ttl_ms {
             return None;
         }
+        let items = seen.items.clone();
         let status = if arrival.at_ms < seen.running_until_ms {
             409
         } else {
@@ -283,6 +326,14 @@ impl Upstream {
             Some(
                 Fault::Refuses(_) | Fault::Rejects(_) | Fault::Unreachable | Fault::NeverLeaves,
             )
+            | None
+                if status == 200 && !items.is_empty() =>
+            {
+                Reply::Items(items)
+            }
+            Some(
+                Fault::Refuses(_) | Fault::Rejects(_) | Fault::Unreachable | Fault::NeverLeaves,
+            )
             | None => Reply::Status(status, Vec::new()),
         })
     }
@@ -291,7 +342,16 @@ impl Upstream {
         if !is_applied {
             return;
         }
+        if !arrival.items.is_empty() {
+            let items = vec![Some(200); arrival.items.len()];
+            self.carry_out_items(arrival, items, takes_ms);
+            return;
+        }
         *self.applied.entry(arrival.job.to_owned()).or_default() += 1;
+        self.remember(arrival, Vec::new(), takes_ms);
+    }
+
+    fn remember(&mut self, arrival: &Arrival<'_>, items: Vec<Option<u16>>, takes_ms: u64) {
         if self.api.key_ttl_ms.is_some()
             && let Some(key) = arrival.key
         {
@@ -301,6 +361,7 @@ impl Upstream {
                 Seen {
                     first_at_ms: arrival.at_ms,
                     running_until_ms,
+                    items,
                 },
             );
         }
@@ -367,6 +428,7 @@ mod tests {
             key_ttl_ms,
             latency: Latency::Steady(1),
             clock_ahead_ms: 0,
+            batch_max: None,
         };
         Upstream::new(api, 1, 1)
     }
@@ -377,6 +439,7 @@ mod tests {
             at_ms,
             job,
             key,
+            items: &[],
             fault,
         }
     }

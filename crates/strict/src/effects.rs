@@ -12,7 +12,7 @@ use bytes::Bytes;
 use crate::record::Call;
 
 /// Distinct effects that an account tells apart.
-const MAX_EFFECTS: usize = 200_000;
+pub(crate) const MAX_EFFECTS: usize = 200_000;
 /// Idempotency keys that an account remembers.
 const MAX_KEYS: usize = 50_000;
 
@@ -32,6 +32,11 @@ impl Effects {
             Some(key) => hash(&("key", key)),
             None => hash(&(&call.method, &call.path, &call.body)),
         };
+        self.apply_once(identity);
+    }
+
+    /// Applies an effect by its identity.
+    pub(crate) fn apply_once(&mut self, identity: u64) {
         if self.seen.contains(&identity) {
             self.duplicated += 1;
         } else if self.seen.len() >= MAX_EFFECTS {
@@ -112,7 +117,7 @@ impl Keys {
     }
 }
 
-fn hash(value: &impl Hash) -> u64 {
+pub(crate) fn hash(value: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     hasher.finish()

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::batch::{Items, is_batch};
 use crate::draw::{Stream, between, unit};
 use crate::effects::{Claim, Effects, Keys, Stored};
 use crate::limiter::{Limiter, Refusal};
@@ -117,6 +118,7 @@ pub(crate) struct Judge {
     pub(crate) counts: Counts,
     pub(crate) log: Log,
     pub(crate) effects: Effects,
+    items: Items,
     pub(crate) limiter: Limiter,
     fullest: Vec<Fullest>,
     limits_from_us: u64,
@@ -135,6 +137,7 @@ impl Judge {
             counts: Counts::default(),
             log: Log::new(pool),
             effects: Effects::default(),
+            items: Items::default(),
             fullest: fullest(&scenario.limits, 0, wall_us),
             limits_from_us: 0,
             earlier: Vec::new(),
@@ -310,15 +313,14 @@ impl Judge {
         let key = call.key.as_deref().filter(|_| self.scenario.idempotency);
         let answer = match key.map(|key| self.keys.claim(key, call)) {
             None | Some(Claim::Taken) => {
-                self.effects.apply(call);
-                let stored = Stored {
-                    status: 200,
-                    body: served_body(number, call),
+                let key = key.map(str::to_owned);
+                let stored = self.act(number, call);
+                let answer = Answer::Served {
+                    status: stored.status,
+                    body: stored.body.clone(),
+                    replayed: false,
                 };
-                return (
-                    served(number, call),
-                    key.map(|key| (key.to_owned(), stored)),
-                );
+                return (answer, key.map(|key| (key, stored)));
             }
             Some(Claim::InFlight) => Answer::KeyInFlight,
             Some(Claim::Mismatch) => Answer::KeyReused,
@@ -332,6 +334,20 @@ impl Judge {
         self.counts.replayed += u64::from(replays);
         self.counts.conflicts += u64::from(!replays);
         (answer, None)
+    }
+
+    /// Carries out a request that is not a repeat.
+    fn act(&mut self, number: u64, call: &Call) -> Stored {
+        if let Some(batch) = &self.scenario.batch
+            && is_batch(batch, call)
+        {
+            return self.items.carry_out(batch, call, &mut self.effects);
+        }
+        self.effects.apply(call);
+        Stored {
+            status: 200,
+            body: served_body(number, call),
+        }
     }
 
     /// Takes note that a request's answer is ready.

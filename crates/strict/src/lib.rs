@@ -11,6 +11,7 @@
 
 mod accounts;
 mod api;
+mod batch;
 mod control;
 mod cors;
 mod cut;

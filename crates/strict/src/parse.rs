@@ -9,8 +9,8 @@ use std::ops::RangeInclusive;
 use serde_json::{Map, Value};
 
 use crate::scenario::{
-    Algorithm, Anchor, Fault, FaultKind, FaultOn, Limit, MAX_FAULTS, MAX_LATENCY_MS, MAX_LIMIT,
-    MAX_OUTSIDE_PER_S, MAX_RULES, MAX_WINDOW_MS, Scenario, When,
+    Algorithm, Anchor, Batch, Fault, FaultKind, FaultOn, ItemFailure, Limit, MAX_FAULTS, MAX_ITEMS,
+    MAX_LATENCY_MS, MAX_LIMIT, MAX_OUTSIDE_PER_S, MAX_RULES, MAX_WINDOW_MS, Scenario, When,
 };
 use crate::words::Word;
 
@@ -72,6 +72,9 @@ impl Scenario {
         })?;
         fields.set("faults", &mut next.faults, |at, v| {
             list(at, v, MAX_FAULTS, fault)
+        })?;
+        fields.set("batch", &mut next.batch, |at, v| {
+            optional(v, |v| batch(at, v))
         })?;
         fields.finish()?;
         Ok(next)
@@ -136,6 +139,39 @@ fn fault(at: &str, value: &Value) -> Parsed<Fault> {
     })?;
     fields.finish()?;
     Ok(fault)
+}
+
+fn batch(at: &str, value: &Value) -> Parsed<Batch> {
+    let mut fields = Fields::of(at, value)?;
+    let path = fields.need("path", |at, v| {
+        let path = name(at, v)?;
+        let is_path = path.starts_with('/') && !path.contains('?');
+        is_path
+            .then_some(path)
+            .ok_or_else(|| bad(at, "a path that begins with /", v))
+    })?;
+    let max = fields.need("max", |at, v| integer(at, v, 1..=MAX_ITEMS))?;
+    let mut batch = Batch {
+        path,
+        max: usize::try_from(max).unwrap_or(usize::MAX),
+        fails: Vec::new(),
+    };
+    fields.set("fails", &mut batch.fails, |at, v| {
+        list(at, v, MAX_FAULTS, item_failure)
+    })?;
+    fields.finish()?;
+    Ok(batch)
+}
+
+fn item_failure(at: &str, value: &Value) -> Parsed<ItemFailure> {
+    let mut fields = Fields::of(at, value)?;
+    let every = fields.need("every", |at, v| integer(at, v, 1..=MAX_SAFE))?;
+    let status = fields.need("status", |at, v| integer(at, v, 300..=599))?;
+    fields.finish()?;
+    Ok(ItemFailure {
+        every,
+        status: u16::try_from(status).unwrap_or(500),
+    })
 }
 
 fn when(at: &str, value: &Value, fields: &mut Fields<'_>) -> Parsed<When> {

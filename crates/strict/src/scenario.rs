@@ -17,6 +17,8 @@ pub(crate) const MAX_WINDOW_MS: u64 = 31 * 86_400_000;
 pub(crate) const MAX_RULES: usize = 16;
 /// Faults that one account may have.
 pub(crate) const MAX_FAULTS: usize = 64;
+/// Items that one batch request may be allowed.
+pub(crate) const MAX_ITEMS: u64 = 10_000;
 /// The longest latency.
 pub(crate) const MAX_LATENCY_MS: u64 = 600_000;
 /// The fastest stream of foreign requests.
@@ -224,6 +226,26 @@ impl Serialize for Fault {
     }
 }
 
+/// Items of a batch that fail the first time they come.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct ItemFailure {
+    /// Each so-many-th item, as they first come.
+    pub every: u64,
+    /// Its status.
+    pub status: u16,
+}
+
+/// An endpoint that takes many items as one request.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Batch {
+    /// Its path below `/api`.
+    pub path: String,
+    /// The most items; a request with more is answered 413 without effect.
+    pub max: usize,
+    /// Which items fail; the first that fits.
+    pub fails: Vec<ItemFailure>,
+}
+
 /// All of an account's settings.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Scenario {
@@ -259,6 +281,8 @@ pub struct Scenario {
     pub authorization: Option<String>,
     /// What goes wrong, the first that fits.
     pub faults: Vec<Fault>,
+    /// An endpoint that takes many items as one request.
+    pub batch: Option<Batch>,
 }
 
 impl Default for Scenario {
@@ -280,6 +304,7 @@ impl Default for Scenario {
             seed: 1,
             authorization: None,
             faults: Vec::new(),
+            batch: None,
         }
     }
 }

@@ -324,3 +324,96 @@ async fn the_blank_page_is_html() {
         Some("text/html; charset=utf-8")
     );
 }
+
+fn batch(fails: Value) -> Value {
+    json!({ "batch": { "path": "/items", "max": 3, "fails": fails } })
+}
+
+#[tokio::test]
+async fn each_item_of_a_batch_is_an_effect_of_its_own() {
+    let server = Server::with(batch(json!([]))).await;
+    let post = |body: Value| {
+        let server = &server;
+        async move {
+            server
+                .send("POST", "/strict/a/api/items", &[], &body.to_string())
+                .await
+        }
+    };
+    let first = post(json!({ "items": [{ "id": 1 }, { "id": 2 }] })).await;
+
+    post(json!({ "items": [{ "id": 2 }, { "id": 3 }] })).await;
+
+    let results = json!([{ "id": 1, "status": 200 }, { "id": 2, "status": 200 }]);
+    assert_eq!(first.json()["results"], results);
+    let report = server.report().await;
+    assert_eq!(
+        (&report["applied"], &report["duplicated"]),
+        (&json!(3), &json!(1))
+    );
+}
+
+#[tokio::test]
+async fn items_that_are_to_fail_do_so_once_and_without_effect() {
+    let server = Server::with(batch(json!([{ "every": 2, "status": 503 }]))).await;
+    let body = json!({ "items": [{ "id": 1 }, { "id": 2 }, { "id": 3 }] }).to_string();
+    let statuses = |answer: &kit::Answer| {
+        let results = answer.json()["results"].as_array().cloned();
+        let results = results.into_iter().flatten();
+        results
+            .map(|result| result["status"].as_u64())
+            .collect::<Vec<_>>()
+    };
+
+    let first = server.send("POST", "/strict/a/api/items", &[], &body).await;
+    let again = server.send("POST", "/strict/a/api/items", &[], &body).await;
+
+    assert_eq!(statuses(&first), [Some(200), Some(503), Some(200)]);
+    assert_eq!(statuses(&again), [Some(200), Some(200), Some(200)]);
+    let report = server.report().await;
+    assert_eq!(
+        (&report["applied"], &report["duplicated"]),
+        (&json!(3), &json!(2))
+    );
+}
+
+#[tokio::test]
+async fn a_repeat_under_the_key_of_a_batch_is_replayed_and_other_items_under_it_are_refused() {
+    let server = Server::with(batch(json!([]))).await;
+    let key = ("idempotency-key", "k");
+    let send = |id: u32| {
+        let server = &server;
+        let body = json!({ "items": [{ "id": id }] }).to_string();
+        async move {
+            server
+                .send("POST", "/strict/a/api/items", &[key], &body)
+                .await
+        }
+    };
+    let first = send(1).await;
+
+    let (again, other) = (send(1).await, send(2).await);
+
+    assert_eq!((again.status, &again.body), (200, &first.body));
+    assert_eq!(other.status, 422);
+    let report = server.report().await;
+    assert_eq!(
+        (&report["applied"], &report["duplicated"]),
+        (&json!(1), &json!(0))
+    );
+}
+
+#[tokio::test]
+async fn what_is_no_batch_or_too_large_a_one_has_no_effect() {
+    let server = Server::with(batch(json!([]))).await;
+    let items: Vec<Value> = (0..4).map(|id| json!({ "id": id })).collect();
+    for (body, status) in [
+        ("{}".to_owned(), 400),
+        (json!({ "items": items }).to_string(), 413),
+    ] {
+        let answer = server.send("POST", "/strict/a/api/items", &[], &body).await;
+
+        assert_eq!(answer.status, status);
+    }
+    assert_eq!(server.report().await["applied"], 0);
+}

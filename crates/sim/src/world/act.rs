@@ -355,6 +355,7 @@ impl Wish {
             max_wait_ms: None,
             not_before_in_ms: None,
             timeout_ms: None,
+            is_item: false,
         }
     }
 }

@@ -262,11 +262,15 @@ impl World {
                 attempt,
                 request,
                 later,
+                batch,
                 headers,
                 timeout_ms,
                 ..
             } => {
-                let request = crate::message::laid_over(request, &later);
+                let request = match batch {
+                    Some(form) => crate::message::as_items(&form, &request, &later),
+                    None => crate::message::laid_over(request, &later),
+                };
                 self.send(
                     life,
                     (seq, attempt),

@@ -157,6 +157,7 @@ impl World {
             "pending: {}",
             "keys: {}",
             "newest: {}",
+            "companies: {}",
             "merged: 0,",
             "delayed: {}",
             "expiring: {}",

@@ -2,7 +2,7 @@
 
 use paceline_core::ids::Seq;
 use paceline_core::io::NoAnswer;
-use paceline_host::{HostInput, Items};
+use paceline_host::{HostInput, ItemResult, Items};
 use serde_json::json;
 
 use super::World;
@@ -28,6 +28,8 @@ pub(crate) struct Flight {
     job: String,
     method: String,
     key: Option<String>,
+    /// The jobs that are its items, if it is a batch.
+    items: Vec<String>,
     cost: u64,
     fault: Option<Fault>,
     back_ms: u64,
@@ -52,6 +54,7 @@ impl Flight {
 #[derive(Clone, Debug)]
 enum End {
     Answer(u16, Vec<(String, String)>),
+    Items(Vec<Option<u16>>),
     None(NoAnswer),
 }
 
@@ -78,7 +81,17 @@ impl World {
         else {
             return self.fail("request", format!("{} is sent to {url}", entry.card.id));
         };
-        let parts = self.model.sent_parts(seq, crate::message::parts(request));
+        let items = crate::message::items(request);
+        let key = headers.first().map(|(_, key)| key.clone());
+        let parts = match items.is_empty() {
+            true => self.model.sent_parts(seq, crate::message::parts(request)),
+            false => {
+                let most = self.settings.apis[api].batch_max.unwrap_or(0);
+                let epoch = self.lives[life].epoch;
+                self.model
+                    .sent_items(&entry, epoch, &items, key.as_deref(), most)
+            }
+        };
         if self.judge(parts).is_none() {
             return;
         }
@@ -88,7 +101,7 @@ impl World {
             self.now_ms,
         );
         self.judge(paced);
-        self.judge_live(life, &entry);
+        self.judge_live(life, &entry, &items);
         let flight = self.flights.len();
         let fault = if self.is_offline {
             Some(Fault::Unreachable)
@@ -110,7 +123,8 @@ impl World {
             api,
             job: entry.card.id.as_str().to_owned(),
             method: request["method"].as_str().unwrap_or_default().to_owned(),
-            key: headers.first().map(|(_, key)| key.clone()),
+            key,
+            items,
             cost: u64::from(entry.card.cost),
             fault,
             back_ms,
@@ -160,11 +174,13 @@ impl World {
     }
 
     /// One attempt of a job at a time, but for those of owners that are no more.
-    fn judge_live(&mut self, life: usize, entry: &Entry) {
-        let mut live = self
-            .flights
-            .iter()
-            .filter(|flight| flight.seq == entry.seq && !flight.is_over);
+    fn judge_live(&mut self, life: usize, entry: &Entry, items: &[String]) {
+        let is_of = |flight: &&Flight| {
+            let is_item = |item: &String| items.contains(item) || item == entry.card.id.as_str();
+            flight.seq == entry.seq || flight.items.iter().any(is_item)
+        };
+        let live = self.flights.iter().filter(|flight| !flight.is_over);
+        let mut live = live.filter(is_of);
         let is_double = live.any(|flight| flight.life == life);
         if is_double {
             self.fail(
@@ -196,6 +212,7 @@ impl World {
             job,
             method,
             key,
+            items,
             cost,
             fault,
             back_ms,
@@ -215,18 +232,23 @@ impl World {
             at_ms: self.now_ms,
             job: &job,
             key: key.as_deref(),
+            items: &items,
             fault,
         };
         let reply = server.carry_out(&arrival);
-        let times = server.times_applied(&job);
+        let named = if items.is_empty() { vec![job] } else { items };
+        let times: Vec<u32> = named.iter().map(|job| server.times_applied(job)).collect();
         self.trace.note(
             self.now_ms,
-            format_args!("{job} is counted: {reply:?}, applied {times} times"),
+            format_args!("{named:?} is counted: {reply:?}, applied {times:?} times"),
         );
         self.judge(counted.map_err(|text| ("limit", text)));
-        let effects = self.model.judge_effects(&job, times, &method);
-        self.judge(effects);
+        for (job, times) in named.iter().zip(times) {
+            let effects = self.model.judge_effects(job, times, &method);
+            self.judge(effects);
+        }
         match reply {
+            Reply::Items(items) => self.plan_end(flight, back_ms, End::Items(items)),
             Reply::Status(status, headers) => {
                 self.plan_end(flight, back_ms, End::Answer(status, headers))
             }
@@ -261,6 +283,21 @@ impl World {
                 seq,
                 attempt,
                 cause,
+            },
+            Some(End::Items(items)) => HostInput::Answered {
+                seq,
+                attempt,
+                status: 200,
+                headers: Vec::new(),
+                text: None,
+                ended_at: self.now_of(life).mono,
+                response: json!({ "status": 200 }),
+                items: Items::Each(
+                    items
+                        .into_iter()
+                        .map(|status| Some(said(status?)))
+                        .collect(),
+                ),
             },
             Some(End::Answer(status, headers)) => HostInput::Answered {
                 seq,
@@ -338,6 +375,14 @@ impl World {
                 cause: NoAnswer::TimedOut,
             },
         );
+    }
+}
+
+fn said(status: u16) -> ItemResult<Body> {
+    ItemResult {
+        status,
+        text: (status >= 400).then(|| "no".to_owned()),
+        response: json!({ "status": status }),
     }
 }
 
