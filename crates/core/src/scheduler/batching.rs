@@ -294,7 +294,7 @@ impl Core {
         self.load_of(seq).map(|(_, load)| load.claimed_at)
     }
 
-    /// Puts the carrier of an item where it belongs now.
+    /// Returns the job that an item waits with, if it does.
     pub(super) fn carrier_if_carried(&self, seq: Seq) -> Option<Seq> {
         let job = self
             .jobs
