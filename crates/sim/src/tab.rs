@@ -159,6 +159,13 @@ impl Tab {
 
     /// Asks for anything else. Returns what to post now.
     pub(crate) fn request(&mut self, message: Value) -> Vec<Value> {
+        // A caller who aborts is told by its own page, at once: another tab's job may go on.
+        if message["aborted"] == true {
+            let ids = message["jobs"].as_array().into_iter().flatten();
+            for id in ids.filter_map(Value::as_str) {
+                self.jobs.remove(id);
+            }
+        }
         self.ask(message, What::Other)
     }
 
