@@ -8,6 +8,7 @@ mod adapt;
 mod check;
 mod estimate;
 mod learned;
+mod others;
 mod pause;
 mod repeats;
 mod stored;
@@ -298,9 +299,19 @@ impl Budget {
             Lane::Interactive => Spacing::None,
             Lane::Bulk | Lane::Background => Spacing::Gap,
         };
+        self.note_others(at);
         for (index, limiter) in self.limiters.iter().enumerate() {
             let back_at = limiter.back_at(at, 0);
             self.pacer.started(index, cost, spacing, at, back_at);
+        }
+    }
+
+    /// Tells the spacing what others usually have of each rule.
+    pub(super) fn note_others(&mut self, at: Mono) {
+        for (index, limiter) in self.limiters.iter().enumerate() {
+            let rule = limiter.rule();
+            let others = self.sync.others.mean(rule, at);
+            self.pacer.beside(index, others);
         }
     }
 
@@ -345,6 +356,11 @@ impl Budget {
         now: Now,
     ) -> bool {
         let window_ms = Some(self.longest_window_ms()).filter(|window| *window > 0);
+        if let Some(counted_ms) = self.window_spoken_of(signal) {
+            let latency_ms = self.usual_latency_ms();
+            self.sync
+                .hear_of_others(ticket, signal, counted_ms, latency_ms, came_at);
+        }
         self.sync.hear(ticket, signal, window_ms, came_at, now)
     }
 
@@ -352,7 +368,7 @@ impl Budget {
         for limiter in &mut self.limiters {
             limiter.end(ticket, floor_ms, now);
         }
-        self.sync.end(ticket);
+        self.sync.end(ticket, now);
         self.in_flight = self.in_flight.saturating_sub(1);
     }
 

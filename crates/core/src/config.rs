@@ -266,6 +266,13 @@ impl LimitRule {
         self.algorithm
     }
 
+    /// Returns the rule with `units` less, at least 1.
+    #[must_use]
+    pub(crate) fn without(self, units: u32) -> Self {
+        let limit = self.limit.saturating_sub(units).max(1);
+        Self { limit, ..self }
+    }
+
     /// Returns the rule with its limit multiplied by `permille` thousandths, rounded down, at least 1.
     #[must_use]
     pub fn scaled(self, permille: u32) -> Self {

@@ -30,6 +30,8 @@ use crate::time::Mono;
 const SHORT_WINDOW_MS: u64 = 1_000;
 /// The part of a window that must stay free while starts come at once.
 const HEAD_KEEPS: u64 = 4;
+/// The part of the even gap that is kept beside others.
+const BESIDE_OTHERS: u64 = 8;
 /// Instants kept for one window.
 const MAX_INSTANTS: u64 = 1_000;
 const US: u64 = 1_000;
@@ -53,7 +55,10 @@ impl Pacer {
     pub(crate) fn configure(&mut self, pace: Pace, rules: impl Iterator<Item = LimitRule>) {
         self.pace = pace;
         let mut old: Vec<Line> = std::mem::take(&mut self.lines).into_values().collect();
-        for (index, rule) in rules.enumerate().filter(|(_, rule)| is_spaced(pace, *rule)) {
+        for (index, rule) in rules
+            .enumerate()
+            .filter(|(_, rule)| may_be_spaced(pace, *rule))
+        {
             let is_same = |line: &Line| {
                 line.rule.algorithm() == rule.algorithm()
                     && line.rule.window_ms() == rule.window_ms()
@@ -66,6 +71,13 @@ impl Pacer {
                 None => Line::new(rule),
             };
             self.lines.insert(index, line);
+        }
+    }
+
+    /// Takes note of how much of the rule at `index` others have: it is spaced beside them, however short its window is.
+    pub(crate) fn beside(&mut self, index: usize, others: u32) {
+        if let Some(line) = self.lines.get_mut(&index) {
+            line.others = u64::from(others);
         }
     }
 
@@ -90,7 +102,7 @@ impl Pacer {
             return;
         };
         line.take(cost, at, back_at);
-        if spacing == Spacing::Gap {
+        if spacing == Spacing::Gap && line.is_spaced(self.pace) {
             line.space(cost, at);
         }
     }
@@ -136,6 +148,7 @@ struct Line {
     /// Units by the instant at which they come back, ascending.
     taken: VecDeque<(Mono, u64)>,
     used: u64,
+    others: u64,
     /// The latest instant at which less was free than a head leaves.
     scarce_at: Option<Mono>,
     /// In microseconds: a gap may be shorter than a millisecond.
@@ -148,17 +161,26 @@ impl Line {
             rule,
             taken: VecDeque::new(),
             used: 0,
+            others: 0,
             scarce_at: None,
             next_us: 0,
         }
     }
 
     fn check(&mut self, cost: u32, pace: Pace, at: Mono) -> Option<Mono> {
+        if !self.is_spaced(pace) {
+            return None;
+        }
         self.purge(at);
         let leaves = self.free().saturating_sub(u64::from(cost));
         let until = Mono::from_millis(self.next_us.div_ceil(US));
         let is_head = pace == Pace::Auto && leaves >= self.kept() && self.has_head(at);
         (until > at && !is_head).then_some(until)
+    }
+
+    /// Tells whether gaps are kept: over a short window only beside others, whose use is known late.
+    fn is_spaced(&self, pace: Pace) -> bool {
+        pace != Pace::Auto || self.rule.window_ms() > SHORT_WINDOW_MS || self.others > 0
     }
 
     fn take(&mut self, cost: u32, at: Mono, back_at: Mono) {
@@ -217,7 +239,14 @@ impl Line {
     }
 
     fn free(&self) -> u64 {
-        u64::from(self.rule.limit()).saturating_sub(self.used)
+        self.limit().saturating_sub(self.used)
+    }
+
+    /// What others leave of the rule.
+    fn limit(&self) -> u64 {
+        u64::from(self.rule.limit())
+            .saturating_sub(self.others)
+            .max(1)
     }
 
     fn kept(&self) -> u64 {
@@ -226,7 +255,10 @@ impl Line {
 
     /// Sets the next start one gap after this one.
     fn space(&mut self, cost: u32, at: Mono) {
-        let gap_us = self.gap_us(cost, at);
+        let gap_us = match self.others {
+            0 => self.gap_us(cost, at),
+            _ => self.gap_us(cost, at) / BESIDE_OTHERS,
+        };
         let at_us = at.as_millis().saturating_mul(US);
         let late_us = (gap_us / 2).max(US);
         let from_us = self.next_us.clamp(at_us.saturating_sub(late_us), at_us);
@@ -236,7 +268,7 @@ impl Line {
     /// The shortest even gap between starts of that cost at which nothing runs out before more comes back.
     fn gap_us(&self, cost: u32, at: Mono) -> u64 {
         let mut units = self.free();
-        let mut above = self.used.saturating_sub(u64::from(self.rule.limit()));
+        let mut above = self.used.saturating_sub(self.limit());
         let mut gap_us = 0;
         for (back_at, taken) in &self.taken {
             let back = taken.saturating_sub(above);
@@ -252,6 +284,9 @@ impl Line {
     }
 
     fn eta_ms(&mut self, cost: u64, pace: Pace, at: Mono) -> u64 {
+        if !self.is_spaced(pace) {
+            return 0;
+        }
         self.purge(at);
         let at_once = if pace == Pace::Auto && self.has_head(at) {
             self.free().saturating_sub(self.kept())
@@ -269,13 +304,13 @@ impl Line {
         } else {
             let beyond = spaced.saturating_sub(left).saturating_mul(window_ms);
             let first_ms = if left > 0 { window_ms } else { 0 };
-            first_ms.saturating_add(beyond / u64::from(self.rule.limit()))
+            first_ms.saturating_add(beyond / self.limit())
         }
     }
 }
 
-/// Tells whether starts under a rule are spaced: buckets and queues pace by themselves, and a batch is wanted at once.
-const fn is_spaced(pace: Pace, rule: LimitRule) -> bool {
+/// Tells whether starts under a rule may be spaced: buckets and queues pace by themselves, and a batch is wanted at once.
+const fn may_be_spaced(pace: Pace, rule: LimitRule) -> bool {
     let counts_in_windows = match rule.algorithm() {
         Algorithm::ArrivalLog
         | Algorithm::SlidingLog
@@ -288,8 +323,7 @@ const fn is_spaced(pace: Pace, rule: LimitRule) -> bool {
         | Algorithm::BatchRest => false,
     };
     match pace {
-        Pace::Auto => counts_in_windows && rule.window_ms() > SHORT_WINDOW_MS,
-        Pace::Even => counts_in_windows,
+        Pace::Auto | Pace::Even => counts_in_windows,
         Pace::Burst => false,
     }
 }

@@ -3,9 +3,13 @@
 //! A refusal says that the rules allow more than the server does: somebody else spends the budget, or
 //! it is smaller than we were told. So each one halves what is used of them, down to a tenth, and each clean stretch
 //! gives a tenth back (additive increase, multiplicative decrease: it finds the server's limit and stays near it).
+//!
+//! A refusal of which the server itself says that a window is used up, whose numbers we know, is no news of our rules:
+//! others have spent it. What they have is learned instead (`others`), and nothing is halved.
 //! Invariant: never below a tenth, never above the whole.
 
 use super::Budget;
+use crate::limit::Limiter;
 use crate::time::Mono;
 
 /// The whole of the rules, in thousandths.
@@ -16,6 +20,16 @@ pub(super) const TENTH: u32 = 100;
 const MIN_CLEAN_MS: u64 = 10_000;
 
 impl Budget {
+    /// Shrinks what is used of the rules after a refusal, unless others' use explains it.
+    pub(super) fn shrink(&mut self, now: Mono) {
+        let is_explained = |limiter: &Limiter| self.sync.others.is_used_up(limiter.rule(), now);
+        if self.limiters.iter().any(is_explained) {
+            return;
+        }
+        self.note_found();
+        self.adapt(self.factor_permille / 2, now);
+    }
+
     /// Notes a success. Returns whether what is stored of the budget changed.
     pub(crate) fn succeeded(&mut self, now: Mono) -> bool {
         if let (Some(allowed), Some(max)) = (self.slow_start, self.max_in_flight()) {

@@ -109,6 +109,7 @@ impl Budget {
             return blocked(Cause::Rate, Some(ramp.next_at));
         }
         let gives_way = urgency == Urgency::GivesWay;
+        self.note_others(start);
         if gives_way && let Some((until, rule)) = self.pacer.check(cost, start) {
             return Err(Blocked {
                 cause: Cause::Rate,
@@ -134,10 +135,13 @@ impl Budget {
             Urgency::GivesWay => self.config.reserve(rule),
             Urgency::Pressing => 0,
         };
+        let counted_at = now.plus(self.usual_latency_ms() / 2);
         let mut worst = Admission::Admit;
         let mut rule = None;
         for limiter in &mut self.limiters {
-            let asked = cost.saturating_add(reserve_of(limiter.rule()));
+            let others = self.sync.others.forecast(limiter.rule(), counted_at);
+            let kept = reserve_of(limiter.rule()).saturating_add(others);
+            let asked = cost.saturating_add(kept);
             let both = worst.and(limiter.check(fitting(limiter, asked), now));
             if both != worst {
                 worst = both;

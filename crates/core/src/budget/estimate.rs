@@ -56,9 +56,13 @@ impl Budget {
             .sync
             .left(now)
             .map_or(u32::MAX, |left| u32::try_from(left).unwrap_or(u32::MAX));
+        let others = &self.sync.others;
         self.limiters
             .iter_mut()
-            .map(|limiter| limiter.free(now))
+            .map(|limiter| {
+                let rule = limiter.rule();
+                limiter.free(now).saturating_sub(others.mean(rule, now))
+            })
             .min()
             .unwrap_or(u32::MAX)
             .min(by_server)
@@ -101,13 +105,15 @@ impl Budget {
         let latency_ms = self.usual_latency_ms();
         let floor_ms = self.floor_ms();
         let starts_at_empty = self.pause.is_some();
+        let others = &self.sync.others;
         let by_rules = self.limiters.iter_mut().map(|limiter| {
+            let others = others.mean(limiter.rule(), now);
             let free = if starts_at_empty {
                 0
             } else {
-                u64::from(limiter.free(now))
+                u64::from(limiter.free(now).saturating_sub(others))
             };
-            let rule = limiter.rule();
+            let rule = limiter.rule().without(others);
             spread_ms(rule, cost.saturating_sub(free), latency_ms, floor_ms)
         });
         let by_rules = by_rules.max().unwrap_or(0);

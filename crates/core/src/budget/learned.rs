@@ -100,6 +100,17 @@ impl Budget {
         used.max().unwrap_or(0).max(self.config.longest_window_ms())
     }
 
+    /// Returns the window of a rule that a signal speaks of: the one that it names, or that of the only rule if it has the
+    /// same limit.
+    pub(super) fn window_spoken_of(&self, signal: &BudgetSignal) -> Option<u64> {
+        let rules = self.rules_now();
+        let is_meant = |rule: &&LimitRule| match signal.window_ms {
+            Some(window_ms) => rule.window_ms() == window_ms,
+            None => rules.len() == 1 && signal.limit == Some(u64::from(rule.limit())),
+        };
+        rules.iter().find(is_meant).map(|rule| rule.window_ms())
+    }
+
     /// Returns the rules with the numbers that the server published.
     pub(super) fn rules_now(&self) -> Vec<LimitRule> {
         let is_known = |window_ms| {

@@ -94,8 +94,7 @@ impl Budget {
             self.refusals_in_a_row = self.refusals_in_a_row.saturating_add(1);
             self.refusing_since.get_or_insert(now.wall);
             self.latency.forget();
-            self.note_found();
-            self.adapt(self.factor_permille / 2, now.mono);
+            self.shrink(now.mono);
         }
         let guess_ms = self.guess_ms();
         // A wait of nothing, or an instant that has passed, tells no more than silence does.

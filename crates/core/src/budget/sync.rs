@@ -10,10 +10,13 @@
 //! overtake each other never loosen what a newer one tightened. Each counts until the reset that it names.
 //!
 //! When little is left (below five units or a twentieth of the limit), the rest is spread evenly to the reset.
+//! In a window that slides, units come back one by one before that reset: there what is left is taken for what others
+//! have (`others`), and is kept free of ours instead.
 //! Invariant: absent is not zero; a word that names no reset, and has no window to take for it, is not used.
 
 use std::collections::BTreeMap;
 
+use super::others::{Heard, Others};
 use crate::limit::{GRAIN_MS, Ticket};
 use crate::signals::BudgetSignal;
 use crate::time::{Mono, Now, Wall};
@@ -64,6 +67,8 @@ pub(super) struct Sync {
     flights: BTreeMap<Ticket, Flight>,
     in_flight: u64,
     last_start: Mono,
+    /// What others spend, as these words show it.
+    pub(super) others: Others,
 }
 
 impl Sync {
@@ -89,10 +94,11 @@ impl Sync {
     }
 
     /// Counts an attempt that ended; of what its answer did not speak, it is taken off.
-    pub(super) fn end(&mut self, ticket: Ticket) {
+    pub(super) fn end(&mut self, ticket: Ticket, now: Mono) {
         let Some(flight) = self.never_left(ticket) else {
             return;
         };
+        self.others.ended(flight.started, now, flight.cost);
         let unspoken = |word: &&mut Word| !flight.spoken.contains(&word.window);
         for word in self.words.iter_mut().filter(unspoken) {
             word.left = word.left.saturating_sub(u64::from(flight.cost));
@@ -154,6 +160,30 @@ impl Sync {
         !was_closed && self.closed_until(now).is_some()
     }
 
+    /// Takes the same word as one of what others spend of a window of that length; a request is taken to be counted
+    /// after half of `latency_ms`. Comes before the attempt's end is noted.
+    pub(super) fn hear_of_others(
+        &mut self,
+        ticket: Ticket,
+        signal: &BudgetSignal,
+        window_ms: u64,
+        latency_ms: u64,
+        came_at: Mono,
+    ) {
+        let started = self.flights.get(&ticket).map(|flight| flight.started);
+        let heard = started.and_then(|at| Heard::of(signal, window_ms, at, came_at));
+        let Some(heard) = heard else {
+            return;
+        };
+        let flights = self.flights.values();
+        let flights = flights.map(|flight| {
+            let counted_at = flight.started.plus(latency_ms / 2);
+            (counted_at, u64::from(flight.cost))
+        });
+        let flights: Vec<_> = flights.collect();
+        self.others.hear(heard, &flights);
+    }
+
     /// Returns from when on the server lets a cost start; none if that is at `at`.
     pub(super) fn defers(&self, cost: u32, at: Mono) -> Option<Mono> {
         self.in_force(at)
@@ -203,6 +233,7 @@ impl Sync {
 
     /// Takes the wall clock's word for resets: the machine slept.
     pub(super) fn suspended(&mut self, now: Now) {
+        self.others = Others::default();
         for word in &mut self.words {
             word.resets_at = word.resets_at.min(now.mono_of(word.resets_at_wall));
         }
@@ -213,6 +244,9 @@ impl Sync {
     }
 
     fn deferred_by(&self, word: &Word, cost: u64, at: Mono) -> Option<Mono> {
+        if self.others.slides(word.window.window_ms, at) {
+            return None;
+        }
         let left = word.left.saturating_sub(self.in_flight);
         let limit = word.limit.unwrap_or(u64::MAX);
         // A cost above a limit that was lowered needs all of it.

@@ -89,16 +89,10 @@ impl Server {
         id: &str,
         key: Option<String>,
     ) -> Option<(u16, Option<u64>)> {
-        let seen = self
-            .arrivals
-            .iter()
-            .filter(|arrival| arrival.id == id)
-            .count();
-        let script = self
-            .scripts
-            .get(id)
-            .and_then(|scripts| scripts.get(seen))
-            .copied();
+        let script = self.scripts.get(id).and_then(|scripts| {
+            let seen = self.arrivals.iter().filter(|arrival| arrival.id == id);
+            scripts.get(seen.count()).copied()
+        });
         while let Some(other) = self.outside.front().copied().filter(|other| *other <= at) {
             self.outside.pop_front();
             let used = self.used(other).len();
@@ -107,12 +101,7 @@ impl Server {
             }
         }
         let refused = self.limit.and_then(|(limit, window)| {
-            let inside: Vec<u64> = self
-                .admitted
-                .iter()
-                .copied()
-                .filter(|then| at - then <= window)
-                .collect();
+            let inside = self.used(at);
             (inside.len() >= limit).then(|| inside[0] + window - at)
         });
         let (status, retry) = match (refused, script) {
@@ -344,6 +333,8 @@ pub struct World {
     pub events: Vec<(u64, Event)>,
     pub groups_settled: Vec<(GroupId, u32, u32, u32)>,
     pub trace: Vec<String>,
+    /// Whether effects are written down; that takes most of a long run's time.
+    pub is_traced: bool,
     pub in_flight: usize,
     pub max_in_flight: usize,
     said: BTreeMap<(Seq, u32), Signals>,
@@ -388,6 +379,7 @@ impl World {
             events: Vec::new(),
             groups_settled: Vec::new(),
             trace: Vec::new(),
+            is_traced: true,
             in_flight: 0,
             max_in_flight: 0,
             said: BTreeMap::new(),
@@ -425,7 +417,9 @@ impl World {
         let now = self.clock();
         self.core.handle(input, now).expect("drained");
         while let Some(effect) = self.core.poll_effect() {
-            self.trace.push(format!("{} {effect:?}", self.now));
+            if self.is_traced {
+                self.trace.push(format!("{} {effect:?}", self.now));
+            }
             self.perform(effect);
         }
         assert_eq!(
