@@ -2,6 +2,7 @@
 // are those of the host's own parser; what is stored as the request is made here, because bodies stay out of it.
 
 import { isItem } from "./batch.js";
+import { readCheck } from "./check.js";
 import { PacelineError, fieldError } from "./errors.js";
 
 /** @typedef {import("./wire.js").WireJob} WireJob */
@@ -78,9 +79,12 @@ export function prepare(job, path = "job") {
   const meta = job.meta ?? undefined;
   const metaBytes = meta === undefined ? 0 : encodeJson(meta, `${path}.meta`).length;
   if (metaBytes > MAX_META) throw fieldError(`${path}.meta`, `at most ${MAX_META} characters as JSON`, metaBytes);
+  const check = job.check == null ? undefined : readCheck(job.check, { url, method }, `${path}.check`);
+  if (check && job.batch != null) throw fieldError(`${path}.check`, "none with a batch", "an object");
+  if (check) card.check = check;
   const { credentials, redirect } = card;
-  const size = Math.min(MAX_BODY, bytes + metaBytes + url.length + JSON.stringify(headers).length);
-  return { job: card, request: { url, method, headers, body, meta, credentials, redirect }, size };
+  const size = Math.min(MAX_BODY, bytes + metaBytes + url.length + JSON.stringify({ headers, check }).length);
+  return { job: card, request: { url, method, headers, body, meta, credentials, redirect, check }, size };
 }
 
 /**
@@ -121,7 +125,7 @@ export function readForm(job) {
  * @param {unknown} value
  * @param {string} field
  */
-function checkUrl(value, field) {
+export function checkUrl(value, field) {
   const expected = `an absolute http(s) URL of up to ${MAX_URL} bytes`;
   const text = value instanceof URL ? value.href : value;
   if (typeof text !== "string" || /\s/.test(text) || !/^https?:\/\/[^/?#]/i.test(text)) {

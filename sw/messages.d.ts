@@ -168,12 +168,36 @@ export type JobMessage = {
   notBefore?: number | null,
   /** The signed-in user that it is sent for. */
   principal?: string | null,
+  /** How it is found out whether a request of unknown outcome was carried out, where it may not be repeated. */
+  check?: CheckMessage | null,
   /** Whether its request is kept in memory only (GET and HEAD through `fetch`). */
   ephemeral?: boolean | null,
   /** How its request carries cookies, as in fetch. */
   credentials?: string | null,
   /** Whether its request follows redirects, as in fetch. */
   redirect?: string | null,
+};
+
+/** A request that tells whether the job's own was carried out. */
+export type CheckMessage = {
+  /** `GET` (the default) or `HEAD`. */
+  method?: string | null,
+  /** An absolute URL of the job's origin. */
+  url?: string | null,
+  /** What tells that it was. */
+  exists?: ExistsMessage | null,
+  /** How long after the end of the attempt before it it is sent at the earliest, in milliseconds; 1000 by default. */
+  afterMs?: number | null,
+};
+
+/** What tells that a request was carried out: `status`, or `pointer` and `min`. */
+export type ExistsMessage = {
+  /** The statuses of which the answer has one, 200 to 499. */
+  status?: Array<number> | null,
+  /** A JSON pointer (RFC 6901) to a number, or to an array whose length counts, in a served answer. */
+  pointer?: string | null,
+  /** How much there is at least; 1 by default. */
+  min?: number | null,
 };
 
 /** A budget of `connect` or `configure`. */
@@ -410,6 +434,8 @@ export type AcceptedJob = {
   code?: string,
   /** The status of its answer, when it has been answered before. */
   status?: number,
+  /** `true` where that is the status of its check, which found the job done. */
+  byCheck?: boolean,
 };
 
 /** A job as settled. */
@@ -422,6 +448,8 @@ export type SettledJob = {
   code?: string,
   /** The status of the last answer. */
   status?: number,
+  /** `true` where the answer is that of its check, which found the job done. */
+  byCheck?: boolean,
   /** The first 4 KiB of a refused answer. */
   text?: string,
   /** Its group. */

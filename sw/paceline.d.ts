@@ -252,6 +252,11 @@ export interface Job {
   idempotencyKey?: string;
   /** Whether sending it twice is the same as once. */
   repeatable?: boolean;
+  /**
+   * Tells whether a write was carried out whose answer was lost, where it may not be repeated. It is sent before the write
+   * is sent again, and costs what the job costs.
+   */
+  check?: Check;
   /** The longest wait for its first attempt. */
   maxWaitMs?: number;
   /** The time-out of one attempt. */
@@ -266,6 +271,25 @@ export interface Job {
   meta?: unknown;
 }
 
+/** A request beside a job's own: does what the job makes exist? */
+export interface Check {
+  /** `GET` when absent. */
+  method?: "GET" | "HEAD";
+  /** Of the job's origin; the job's headers and its budget's credentials go with it. */
+  url: string | URL;
+  /**
+   * By `status`: the answer has one of these (200 to 499); 404, 410 and any other success say that it does not. By `pointer`
+   * (RFC 6901) into a JSON answer: there is a number of at least `min`, or an array of at least so many, 1 when absent. Any
+   * other answer does not tell, and the job fails as `outcome-unknown`.
+   */
+  exists: { status: number[] } | { pointer: string; min?: number };
+  /**
+   * How long after the attempt before it is over it is sent at the earliest, up to 600000; 1000 when absent. Name more where
+   * the API shows new records late: a check that comes too early sees nothing, and the write is done twice.
+   */
+  afterMs?: number;
+}
+
 export type FetchInit = RequestInit & { paceline?: Omit<Job, "url" | "method" | "headers" | "body"> };
 
 export interface JobHandle {
@@ -277,6 +301,8 @@ export interface JobHandle {
 export interface PacelineResponse extends Response {
   /** Whether the body is not whole: it was above 8 MB, or the connection broke. */
   readonly truncated?: boolean;
+  /** Whether it is the answer to the job's check, which found the job done: that of the write was lost. */
+  readonly byCheck?: boolean;
 }
 
 export interface GroupHandle {
@@ -334,6 +360,8 @@ export interface SettledJob {
   state: State;
   code?: Code;
   status?: number;
+  /** Whether its check found it done. */
+  byCheck?: boolean;
   text?: string;
   group?: string;
   attempts: number;

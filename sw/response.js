@@ -60,19 +60,21 @@ function errorOf(outcome) {
  * Rebuilds the Response in this tab. Where the host no longer has the answer, it has the status alone.
  * @param {Outcome} outcome
  */
-function responseOf({ response, status, text }) {
-  return rebuild(response ?? { status: status ?? 200, statusText: "", headers: [], url: "", redirected: false, body: text ?? null });
+function responseOf({ response, status, text, byCheck = false }) {
+  const known = { status: status ?? 200, statusText: "", headers: [], url: "", redirected: false, body: text ?? null };
+  return rebuild(response ?? known, byCheck);
 }
 
 /**
  * @param {Answer} answer
+ * @param {boolean} byCheck
  * @returns {Response}
  */
-function rebuild({ status, statusText, headers, url, redirected, body, truncated }) {
+function rebuild({ status, statusText, headers, url, redirected, body, truncated }, byCheck) {
   const isUsual = status >= 200 && status <= 599;
   const init = { status: isUsual ? status : 200, statusText, headers };
   const response = new Response(NULL_BODY.includes(status) ? null : body, init);
-  return dress(response, { url, redirected, truncated: truncated ?? false, ...(isUsual ? {} : { status, ok: false }) });
+  return dress(response, { url, redirected, truncated: truncated ?? false, byCheck, ...(isUsual ? {} : { status, ok: false }) });
 }
 
 /**

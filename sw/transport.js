@@ -8,6 +8,7 @@
 
 import { Arrivals } from "./arrivals.js";
 import { asItems, resultsOf } from "./batch.js";
+import { checkOf, foundBy } from "./check.js";
 import { layOver } from "./merge.js";
 
 const MAX_BODY = 8 * 1024 * 1024;
@@ -19,15 +20,16 @@ const NULL_BODY = [101, 103, 204, 205, 304];
 /**
  * Sends a request and reads its answer. Never rejects.
  * @param {StoredRequest} first
- * @param {{ timeoutMs: number, headers: [string, string][], later?: StoredRequest[], batch?: BatchForm, body?: BodyNeed }} options
- * headers to add for this attempt, requests whose bodies are laid over that of the first or are items beside it, and of
- * which answers the beginning is wanted
+ * @param {{ timeoutMs: number, headers: [string, string][], later?: StoredRequest[], batch?: BatchForm, body?: BodyNeed, check?: boolean }} options
+ * headers to add for this attempt, requests whose bodies are laid over that of the first or are items beside it, of which
+ * answers the beginning is wanted, and whether the check of the first is sent in its place
  * @returns {Promise<({ kind: "answer", at: number, items?: (ItemResult | null)[] | "unreadable" } & Answer) | { kind: "none", cause: "network" | "timed-out" | "never-left", message: string }>}
  */
-export async function send(first, { timeoutMs, headers, later = [], batch, body: need = "errors" }) {
+export async function send(first, { timeoutMs, headers, later = [], batch, body: need = "errors", check: isCheck = false }) {
   let request = first;
   try {
-    if (batch) request = asItems(batch, [first, ...later]);
+    if (isCheck) request = checkOf(first);
+    else if (batch) request = asItems(batch, [first, ...later]);
     else if (later.length > 0) request = layOver(first, later);
   } catch (error) {
     return { kind: "none", cause: "never-left", message: String(error) };
@@ -58,7 +60,8 @@ export async function send(first, { timeoutMs, headers, later = [], batch, body:
     const at = arrivals.arrivedAt(span, heardAt);
     const answer = { ...describe(response), body, truncated, ...textOf(response, body, isWanted(request.url, need)) };
     const items = batch && resultsOf(batch, [first, ...later], answer);
-    return { kind: "answer", at, ...answer, ...(items === undefined ? {} : { items }) };
+    const found = isCheck ? { found: foundBy(first.check, answer) } : {};
+    return { kind: "answer", at, ...answer, ...(items === undefined ? {} : { items }), ...found };
   } finally {
     arrivals.forget(request.url, span);
     clearTimeout(timer);

@@ -1,6 +1,6 @@
 /** What travels between client and host, as far as the JavaScript reads it. */
 
-import type { Code, JobView, Snapshot, State } from "./paceline.js";
+import type { Check, Code, JobView, Snapshot, State } from "./paceline.js";
 
 export interface StoredRequest {
   url: string;
@@ -10,7 +10,11 @@ export interface StoredRequest {
   meta?: unknown;
   credentials?: RequestCredentials;
   redirect?: "follow" | "error";
+  check?: Check;
 }
+
+/** What a check's answer tells of the job. */
+export type Found = "applied" | "not-applied" | "unclear";
 
 /** The fields of a job that the scheduler reads. */
 export interface WireJob {
@@ -38,6 +42,7 @@ export interface Answer {
   body: ArrayBuffer | string | null;
   truncated?: boolean;
   text?: string;
+  found?: Found;
 }
 
 /** How the items of a batch are written, and its results read. */
@@ -66,6 +71,7 @@ export interface AcceptedJob {
   state: State;
   code?: Code;
   status?: number;
+  byCheck?: boolean;
 }
 
 /** How a job ended. */
@@ -74,6 +80,7 @@ export interface Outcome {
   state: State;
   code?: Code;
   status?: number;
+  byCheck?: boolean;
   text?: string;
   message?: string;
   cause?: unknown;

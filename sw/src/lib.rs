@@ -213,13 +213,14 @@ impl Engine {
                 request,
                 later,
                 batch,
+                is_check,
                 mut headers,
                 secrets,
                 timeout_ms,
                 body,
             } => {
                 headers.extend(secrets.reveal());
-                match message::send_options(headers, timeout_ms, later, batch, body) {
+                match message::send_options(headers, timeout_ms, later, batch, body, is_check) {
                     Ok(options) => self.send(seq, attempt, &request, &options),
                     Err(error) => {
                         shell::complain("a request cannot be sent", &error);

@@ -2,7 +2,7 @@
 
 use js_sys::{Array, ArrayBuffer, Object, Reflect};
 use paceline_core::ids::Seq;
-use paceline_core::io::NoAnswer;
+use paceline_core::io::{Found, NoAnswer};
 use paceline_core::time::Now;
 use paceline_host::{BodyNeed, HostInput, ItemResult, Items};
 use paceline_protocol::batch::BatchForm;
@@ -72,6 +72,7 @@ pub(crate) fn send_options(
     later: Vec<JsValue>,
     batch: Option<BatchForm>,
     body: BodyNeed,
+    is_check: bool,
 ) -> Result<JsValue, JsValue> {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
@@ -81,12 +82,14 @@ pub(crate) fn send_options(
         #[serde(skip_serializing_if = "Option::is_none")]
         batch: Option<BatchForm>,
         body: &'static str,
+        check: bool,
     }
     let options = Options {
         timeout_ms,
         headers,
         batch,
         body: body.as_str(),
+        check: is_check,
     };
     let options = options.serialize(&Serializer::json_compatible())?;
     if !later.is_empty() {
@@ -109,6 +112,17 @@ struct Answer {
     text: Option<String>,
     #[serde(default)]
     at: Option<f64>,
+    #[serde(default)]
+    found: Option<String>,
+}
+
+/// What the worker has read in the answer to a check.
+fn found(name: &str) -> Found {
+    match name {
+        "applied" => Found::Applied,
+        "not-applied" => Found::NotApplied,
+        _ => Found::Unclear,
+    }
 }
 
 #[derive(Deserialize)]
@@ -157,6 +171,7 @@ pub(crate) fn answered(seq: Seq, attempt: u32, answer: JsValue, now: Now) -> Hos
             status,
             headers: read.headers.unwrap_or_default(),
             text: read.text,
+            found: read.found.as_deref().map(found),
             ended_at: read.at.map_or(now.mono, |at| crate::now_of(at, 0.0).mono),
             response: answer,
             items,

@@ -25,6 +25,12 @@ for (const engine of ENGINES) {
         ["a body with GET", { ...good, method: "GET", body: "x" }, { field: "body", got: "x" }],
         ["a header that is none", { ...good, headers: { "x y": "1" } }, { field: "headers.x y", got: "x y" }],
         ["a secret", { ...good, headers: { authorization: "Bearer 1" } }, { code: "secret-header", field: "headers.authorization", got: "authorization" }],
+        ["a check of a read", { ...good, method: "GET", check: {} }, { field: "check", got: "an object" }],
+        ["a check elsewhere", { ...good, check: { url: "http://localhost/x", exists: { status: [200] } } }, { field: "check.url", got: "http://localhost/x" }],
+        ["a check that writes", { ...good, check: { method: "PUT", url: good.url } }, { field: "check.method", got: "PUT" }],
+        ["a check that tells nothing", { ...good, check: { url: good.url } }, { field: "check.exists", got: "nothing" }],
+        ["a check by no pointer", { ...good, check: { url: good.url, exists: { pointer: "total" } } }, { field: "check.exists.pointer", got: "total" }],
+        ["a check that comes too late", { ...good, check: { url: good.url, exists: { status: [200] }, afterMs: 1e9 } }, { field: "check.afterMs", got: "1000000000" }],
         ["a cookie", { ...good, headers: { Cookie: "a=b" } }, { code: "secret-header", field: "headers.Cookie", got: "Cookie" }],
       ];
       const page = await open();

@@ -63,6 +63,19 @@ pub enum Verdict {
     KeyReused,
     /// A final error.
     Final,
+    /// The answer to a job's check, as far as its status means nothing else.
+    Checked(Found),
+}
+
+/// What a check has found of the request before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Found {
+    /// It was carried out.
+    Applied,
+    /// It was not.
+    NotApplied,
+    /// The answer does not tell.
+    Unclear,
 }
 
 /// Why an attempt has no answer.
@@ -240,6 +253,8 @@ pub enum Effect {
         idempotency_key: Option<String>,
         /// Whether the server may have acted on that key before.
         is_repeat: bool,
+        /// Whether it is the job's check that is to be sent, and not its own request.
+        is_check: bool,
         /// The time-out in milliseconds.
         timeout_ms: u32,
         /// The batch that it goes in, and the budget that declares that: the requests of all its parts go as one.

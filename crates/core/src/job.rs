@@ -110,6 +110,16 @@ pub struct Card {
     /// The batch that it goes in; none when it is a request of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<Batched>,
+    /// How it is found out whether a request of unknown outcome was carried out; none where nothing tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<Check>,
+}
+
+/// A request beside a job's own that tells whether that one was carried out. What it is, is stored with the job's request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// How long after the end of an attempt it is sent at the earliest: an API may show a new record late.
+    pub after_ms: u32,
 }
 
 #[allow(
@@ -252,6 +262,22 @@ pub struct Outcome {
     pub text: Option<String>,
     /// When the job ended.
     pub at: Wall,
+    /// Whether it was done by what its check found, so that the status is that of the check.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub by_check: bool,
+}
+
+impl Outcome {
+    /// Makes the outcome of a job that ended without an answer.
+    pub const fn unanswered(reason: Reason, at: Wall) -> Self {
+        Self {
+            reason: Some(reason),
+            status: None,
+            text: None,
+            at,
+            by_check: false,
+        }
+    }
 }
 
 /// Units that an earlier attempt took from the budget, kept until no limiter remembers them.
@@ -288,9 +314,12 @@ pub struct Record {
     /// How often `retry` gave it a new idempotency key.
     #[serde(default)]
     pub key_generation: u32,
-    /// Whether the server may have acted on its idempotency key: an attempt's outcome is not known.
+    /// Whether the server may have acted on it: the outcome of an attempt under its present idempotency key is not known.
     #[serde(default, skip_serializing_if = "is_false")]
     pub key_seen: bool,
+    /// Whether its newest attempt is its check, and not its own request.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_check: bool,
     /// The instant before which it is not tried again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Wall>,
@@ -332,6 +361,7 @@ impl Record {
             first_claimed_at: None,
             key_generation: 0,
             key_seen: false,
+            is_check: false,
             not_before: None,
             refused: false,
             lane: None,

@@ -11,6 +11,7 @@
 mod accept;
 mod answer;
 mod batching;
+mod checking;
 mod claim;
 mod clean;
 mod commit;

@@ -1,7 +1,7 @@
 //! What the answer of a batch endpoint says of each item: the verdicts for the core, the responses for who asked.
 
 use paceline_core::ids::Seq;
-use paceline_core::io::{Answer, ItemAnswer, Verdict};
+use paceline_core::io::{Answer, Found, ItemAnswer, Verdict};
 use paceline_core::time::Now;
 use paceline_signals::{Dialect, Response, Sent};
 
@@ -30,7 +30,7 @@ impl<B: Clone + Default> Host<B> {
                 self.keep_responses(&jobs, &response);
             }
             Items::Shared | Items::Unreadable | Items::Each(_) => {
-                if !matches!(answer.verdict, Verdict::Refused | Verdict::Unauthorized) {
+                if is_for_asker(answer.verdict) {
                     self.keep_responses(&jobs, &response);
                 }
             }
@@ -53,7 +53,7 @@ impl<B: Clone + Default> Host<B> {
         let budget = self.core.budget_at(carrier);
         let meant = budget.and_then(|budget| self.budgets.verdict(budget, status));
         let verdict = meant.unwrap_or(read.verdict);
-        if !matches!(verdict, Verdict::Refused | Verdict::Unauthorized) {
+        if is_for_asker(verdict) {
             self.responses.insert(job, item.response);
         }
         ItemAnswer {
@@ -61,5 +61,20 @@ impl<B: Clone + Default> Host<B> {
             verdict,
             text: read.text,
         }
+    }
+}
+
+/// Tells whether an answer may be what a job's asker receives.
+const fn is_for_asker(verdict: Verdict) -> bool {
+    match verdict {
+        Verdict::Refused
+        | Verdict::Unauthorized
+        | Verdict::Checked(Found::NotApplied | Found::Unclear) => false,
+        Verdict::Success
+        | Verdict::Unavailable
+        | Verdict::StillRunning
+        | Verdict::KeyReused
+        | Verdict::Final
+        | Verdict::Checked(Found::Applied) => true,
     }
 }

@@ -31,7 +31,7 @@ use commits::Commits;
 use credentials::Credentials;
 use paceline_core::Core;
 use paceline_core::ids::{BatchNo, GroupId, JobId, RequestId, Seq};
-use paceline_core::io::{Effect, Event, Input, Network, NoAnswer, Reply, Target, Verdict};
+use paceline_core::io::{Effect, Event, Found, Input, Network, NoAnswer, Reply, Target, Verdict};
 use paceline_core::job::{GroupRecord, HoldCause, Reason};
 use paceline_core::scheduler::WakeReason;
 use paceline_core::time::{Mono, Now};
@@ -76,6 +76,8 @@ pub enum HostInput<B> {
         headers: Vec<(String, String)>,
         /// The beginning of the body of an error.
         text: Option<String>,
+        /// What it tells of the job, where it is the answer to its check.
+        found: Option<Found>,
         /// When the answer's head came.
         ended_at: Mono,
         /// The response for the tab that asked.
@@ -157,6 +159,8 @@ pub enum HostOutput<B> {
         later: Vec<B>,
         /// How the bodies of all of them are written as the items of one request, if they are.
         batch: Option<BatchForm>,
+        /// Whether the check that is stored with the request is to be sent in its place.
+        is_check: bool,
         /// Headers to add.
         headers: Vec<(String, String)>,
         /// The budget's credentials, to add as well.
@@ -303,6 +307,7 @@ impl<B: Clone + Default> Host<B> {
                 status,
                 headers,
                 text,
+                found,
                 ended_at,
                 response,
                 items,
@@ -325,6 +330,9 @@ impl<B: Clone + Default> Host<B> {
                 if let Some(verdict) = meant {
                     answer.verdict = verdict;
                     answer.signals.is_rate_limited = verdict == Verdict::Refused;
+                }
+                if let Some(found) = found {
+                    answer.verdict = of_check(answer.verdict, found);
                 }
                 self.read_items(seq, &mut answer, response, items, now);
                 self.drive(
@@ -442,6 +450,7 @@ impl<B: Clone + Default> Host<B> {
                 budget,
                 idempotency_key,
                 is_repeat,
+                is_check,
                 timeout_ms,
                 batch,
                 ..
@@ -469,6 +478,7 @@ impl<B: Clone + Default> Host<B> {
                             request,
                             later,
                             batch: form,
+                            is_check,
                             headers,
                             secrets: self.credentials.of(&budget),
                             timeout_ms,
@@ -716,5 +726,17 @@ impl<B: Clone + Default> Host<B> {
             Reply::Ok => self.post(tab, Some(re), HostMessage::Ok),
             _ => debug_assert!(false, "a reply that this host does not know"),
         }
+    }
+}
+
+/// What the answer to a check means: what it found, unless its status says that it was not even looked at.
+const fn of_check(verdict: Verdict, found: Found) -> Verdict {
+    match verdict {
+        Verdict::Refused | Verdict::Unauthorized | Verdict::Unavailable => verdict,
+        Verdict::Success
+        | Verdict::Final
+        | Verdict::StillRunning
+        | Verdict::KeyReused
+        | Verdict::Checked(_) => Verdict::Checked(found),
     }
 }

@@ -55,6 +55,7 @@ pub(crate) fn accepted(id: &JobId, state: State, outcome: Option<&Outcome>) -> A
             .and_then(|outcome| outcome.reason)
             .map(|reason| reason.as_str()),
         status: outcome.and_then(|outcome| outcome.status),
+        by_check: outcome.and_then(by_check),
     }
 }
 
@@ -70,10 +71,15 @@ pub(crate) fn settled(
         state,
         code: outcome.reason.map(|reason| reason.as_str()),
         status: outcome.status,
+        by_check: by_check(&outcome),
         text: outcome.text,
         group: group.map(|group| group.as_str().to_owned()),
         attempts,
     }
+}
+
+fn by_check(outcome: &Outcome) -> Option<bool> {
+    outcome.by_check.then_some(true)
 }
 
 pub(crate) fn group_settled(

@@ -10,6 +10,7 @@ use paceline_core::time::Wall;
 use serde::Deserialize;
 
 use crate::budget::{is_header_name, whole};
+use crate::check::{CheckMessage, parse_check};
 use crate::error::{Code, WireError};
 
 /// The most jobs of one `enqueue-many`.
@@ -106,6 +107,9 @@ pub struct JobMessage {
     /// The signed-in user that it is sent for.
     #[serde(default)]
     pub principal: Option<String>,
+    /// How it is found out whether a request of unknown outcome was carried out, where it may not be repeated.
+    #[serde(default)]
+    pub check: Option<CheckMessage>,
     /// Whether its request is kept in memory only (GET and HEAD through `fetch`).
     #[serde(default)]
     pub ephemeral: Option<bool>,
@@ -227,7 +231,13 @@ pub fn parse_job(
     let ephemeral = message.ephemeral == Some(true) && matches!(method, "GET" | "HEAD");
     let body_hash = number(message.body_hash, path, "bodyHash", 0, Fingerprint::MAX)?;
     let batch = parse_batch(message, method, path)?;
-    let is_alone = ephemeral || batch.is_some() || message.merge == Some(false);
+    let check = message.check.as_ref();
+    let check = check.map(|check| parse_check(check, &format!("{path}.check"), url, method));
+    let check = check.transpose()?;
+    if check.is_some() && batch.is_some() {
+        return Err(bad("check", "none with a batch", "an object"));
+    }
+    let is_alone = ephemeral || batch.is_some() || message.merge == Some(false) || check.is_some();
     let may_join = !is_alone && (repeat == Repeat::Always || kind.merges());
     let likeness = may_join.then(|| likeness(message, url, method, body_hash));
     Ok(Card {
@@ -253,6 +263,7 @@ pub fn parse_job(
         supersedes,
         on_failure,
         batch,
+        check,
     })
 }
 

@@ -7,6 +7,7 @@
 
 pub mod batch;
 pub mod budget;
+pub mod check;
 pub mod cost;
 pub mod credentials;
 pub mod dialect;

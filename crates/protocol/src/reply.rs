@@ -162,6 +162,7 @@ pub enum HostMessage {
 /// A job as accepted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
 pub struct AcceptedJob {
     /// Its name.
     pub id: String,
@@ -176,11 +177,16 @@ pub struct AcceptedJob {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional))]
     pub status: Option<u16>,
+    /// `true` where that is the status of its check, which found the job done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
+    pub by_check: Option<bool>,
 }
 
 /// A job as settled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
 pub struct SettledJob {
     /// Its name.
     pub id: String,
@@ -195,6 +201,10 @@ pub struct SettledJob {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional))]
     pub status: Option<u16>,
+    /// `true` where the answer is that of its check, which found the job done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
+    pub by_check: Option<bool>,
     /// The first 4 KiB of a refused answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional))]

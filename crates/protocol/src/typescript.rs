@@ -9,6 +9,7 @@ use crate::batch::BatchMessage;
 use crate::budget::{
     BudgetMessage, IdempotencyMessage, LimitMessage, ReserveMessage, WindowMessage,
 };
+use crate::check::{CheckMessage, ExistsMessage};
 use crate::credentials::{Credentials, Secrets};
 use crate::dialect::{DialectMessage, OwnDialectMessage, OwnWindowMessage, TimedMessage};
 use crate::error::{Code, WireError};
@@ -106,6 +107,8 @@ fn types() -> String {
         one::<Simulate>(),
         one::<Configure>(),
         one::<JobMessage>(),
+        one::<CheckMessage>(),
+        one::<ExistsMessage>(),
         one::<BudgetMessage>(),
         one::<BatchMessage>(),
         one::<LimitMessage>(),

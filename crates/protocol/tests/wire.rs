@@ -131,6 +131,7 @@ fn host_messages() -> BTreeMap<&'static str, (Option<f64>, HostMessage)> {
         ("snapshot", snapshot()),
         ("settled", settled(failed())),
         ("settled-done", settled(done())),
+        ("settled-by-check", settled(found())),
         ("group-settled", group_settled()),
         ("credentials-wanted", credentials_wanted()),
     ];
@@ -155,6 +156,7 @@ fn accepted() -> HostMessage {
         state: State::Failed,
         code: Some("http"),
         status: Some(404),
+        by_check: None,
     };
     HostMessage::Accepted {
         job: Some(job),
@@ -169,7 +171,8 @@ fn accepted_many() -> HostMessage {
         id: "a".into(),
         state: State::Done,
         code: None,
-        status: None,
+        status: Some(200),
+        by_check: Some(true),
     };
     HostMessage::Accepted {
         job: None,
@@ -374,6 +377,7 @@ fn failed() -> SettledJob {
         state: State::Failed,
         code: Some("http"),
         status: Some(404),
+        by_check: None,
         text: Some("no such contact".into()),
         group: Some("g".into()),
         attempts: 2,
@@ -386,9 +390,18 @@ fn done() -> SettledJob {
         state: State::Done,
         code: None,
         status: Some(200),
+        by_check: None,
         text: None,
         group: None,
         attempts: 1,
+    }
+}
+
+fn found() -> SettledJob {
+    SettledJob {
+        by_check: Some(true),
+        attempts: 2,
+        ..done()
     }
 }
 

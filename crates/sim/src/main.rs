@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use paceline_sim::{Profile, run, run_with_trace, shrink};
 
-const USAGE: &str = "expected --seeds N [--from N] [--hashes] | --seed N [--quiet], and --profile calm | storm | suspend | crash | hostile | slow-disk | chaos | upgrade | limits | all";
+const USAGE: &str = "expected --seeds N [--from N] [--hashes] | --seed N [--quiet], and --profile calm | storm | suspend | crash | hostile | slow-disk | chaos | upgrade | limits | batches | checks | all";
 /// Violations after which the rest of the seeds is not looked at.
 const ENOUGH: u64 = 10;
 

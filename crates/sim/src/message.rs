@@ -45,7 +45,11 @@ fn bodies(message: &Value) -> Vec<(Body, u32)> {
         .flatten();
     one.chain(many)
         .map(|job| {
-            let request = json!({ "url": job["url"], "method": job["method"], "id": job["id"] });
+            let mut request =
+                json!({ "url": job["url"], "method": job["method"], "id": job["id"] });
+            if !job["check"].is_null() {
+                request["check"] = job["check"].clone();
+            }
             (request, 200)
         })
         .collect()
@@ -169,6 +173,13 @@ pub(crate) fn job(wish: &Wish, api: &Api, id: &str, now_ms: u64) -> Value {
         (
             "idempotencyKey",
             wish.has_idempotency_key.then(|| json!(format!("key-{id}"))),
+        ),
+        (
+            "check",
+            wish.check_after_ms.map(|after_ms| {
+                let exists = json!({ "pointer": "/total" });
+                json!({ "url": format!("{url}/times"), "exists": exists, "afterMs": after_ms })
+            }),
         ),
         ("ephemeral", wish.ephemeral.then_some(json!(true))),
         ("maxWaitMs", wish.max_wait_ms.map(|wait| json!(wait))),

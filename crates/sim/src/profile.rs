@@ -25,11 +25,13 @@ pub enum Profile {
     Limits,
     /// Most jobs are items of batches, whose answers differ from item to item.
     Batches,
+    /// Servers that know no idempotency keys lose answers, and jobs have checks.
+    Checks,
 }
 
 impl Profile {
     /// All profiles.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Calm,
         Self::Storm,
         Self::Suspend,
@@ -40,6 +42,7 @@ impl Profile {
         Self::Upgrade,
         Self::Limits,
         Self::Batches,
+        Self::Checks,
     ];
 
     /// Returns the name used on the command line.
@@ -55,6 +58,7 @@ impl Profile {
             Self::Upgrade => "upgrade",
             Self::Limits => "limits",
             Self::Batches => "batches",
+            Self::Checks => "checks",
         }
     }
 
@@ -207,6 +211,8 @@ pub(crate) struct Settings {
     /// A clock set forward makes earlier spends look older than they are, and a new owner knows nothing else of them:
     /// worlds have this or new owners.
     pub(crate) clock_jumps: bool,
+    /// Whether jobs have checks.
+    pub(crate) has_checks: bool,
     pub(crate) transitions: u64,
     pub(crate) horizon_ms: u64,
 }
@@ -273,7 +279,8 @@ impl Settings {
             | Profile::Chaos
             | Profile::Upgrade
             | Profile::Limits
-            | Profile::Batches => (0, draw.pick(&[0, 3, 20])),
+            | Profile::Batches
+            | Profile::Checks => (0, draw.pick(&[0, 3, 20])),
         };
         Self {
             tabs: draw.pick(&[1, 2, 2, 3]),
@@ -288,6 +295,7 @@ impl Settings {
             mono_stops_asleep: draw.chance(700),
             max_jobs: draw.pick(&[100_000, 100_000, 40]),
             clock_jumps: profile == Profile::Suspend && draw.chance(500),
+            has_checks: profile == Profile::Checks,
             transitions: draw.between(10, 70),
             horizon_ms: draw.between(2_000, 60_000),
         }
@@ -305,18 +313,20 @@ fn declared(budget: &'static str, origin: &'static str, profile: Profile, draw: 
         | Profile::SlowDisk
         | Profile::Chaos
         | Profile::Upgrade
-        | Profile::Batches => draw.pick(&RULES).to_vec(),
+        | Profile::Batches
+        | Profile::Checks => draw.pick(&RULES).to_vec(),
     };
     let max_in_flight = match rules.is_empty() {
         true => Some(draw.between(1, 4)),
         false => draw.chance(400).then(|| draw.between(1, 6)),
     };
+    let key_ttl_ms = draw.chance(600).then(|| draw.pick(&[SHORT_TTL_MS, DAY_MS]));
     Api {
         budget: Some(budget),
         origin,
         rules,
         max_in_flight,
-        key_ttl_ms: draw.chance(600).then(|| draw.pick(&[SHORT_TTL_MS, DAY_MS])),
+        key_ttl_ms: key_ttl_ms.filter(|_| profile != Profile::Checks),
         latency: latency(draw),
         clock_ahead_ms: draw.pick(&[0, 0, -180_000, 180_000]),
         batch_max: (profile == Profile::Batches).then(|| draw.pick(&[1, 2, 5, 20])),

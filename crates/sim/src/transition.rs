@@ -71,6 +71,7 @@ pub(crate) struct Wish {
     pub(crate) timeout_ms: Option<u64>,
     /// Whether it goes as an item of a batch.
     pub(crate) is_item: bool,
+    pub(crate) check_after_ms: Option<u64>,
 }
 
 /// One thing that happens. `pick` chooses among what there is when it happens.
@@ -265,6 +266,13 @@ const fn weights(profile: Profile) -> &'static [(Group, u64)] {
             (Clock, 4),
             (Disk, 6),
         ],
+        Profile::Checks => &[
+            (People, 55),
+            (Server, 25),
+            (Death, 12),
+            (Clock, 5),
+            (Disk, 3),
+        ],
         Profile::Limits => &[
             (People, 66),
             (Limits, 14),
@@ -388,7 +396,13 @@ fn wish(settings: &Settings, draw: &mut Draw) -> Wish {
         not_before_in_ms: draw.chance(60).then(|| draw.between(1, 20_000)),
         timeout_ms: draw.chance(200).then(|| draw.pick(&[500, 3_000, 30_000])),
         is_item,
+        check_after_ms: check_after_ms(method, settings, draw),
     }
+}
+
+fn check_after_ms(method: &str, settings: &Settings, draw: &mut Draw) -> Option<u64> {
+    let may_be_checked = settings.has_checks && method != "GET";
+    (may_be_checked && draw.chance(800)).then(|| draw.pick(&[0, 1_000, 10_000]))
 }
 
 fn server(settings: &Settings, draw: &mut Draw) -> Transition {

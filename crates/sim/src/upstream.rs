@@ -24,6 +24,8 @@ pub(crate) struct Arrival<'a> {
     /// The jobs that are its items, if it is a batch.
     pub(crate) items: &'a [String],
     pub(crate) fault: Option<Fault>,
+    /// Whether it only asks what has become of the job.
+    pub(crate) is_check: bool,
 }
 
 /// What the server sends back.
@@ -339,7 +341,7 @@ impl Upstream {
     }
 
     fn apply_if(&mut self, is_applied: bool, arrival: &Arrival<'_>, takes_ms: u64) {
-        if !is_applied {
+        if !is_applied || arrival.is_check {
             return;
         }
         if !arrival.items.is_empty() {
@@ -434,13 +436,14 @@ mod tests {
     }
 
     fn arrival(at_ms: u64, fault: Option<Fault>) -> Arrival<'static> {
-        let (job, key) = ("j", Some("k"));
+        let (job, key, is_check) = ("j", Some("k"), false);
         Arrival {
             at_ms,
             job,
             key,
             items: &[],
             fault,
+            is_check,
         }
     }
 

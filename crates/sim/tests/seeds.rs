@@ -66,6 +66,11 @@ fn no_rule_is_broken_by_other_algorithms_and_limits_that_change() {
 }
 
 #[test]
+fn no_rule_is_broken_where_checks_stand_for_keys() {
+    assert_all_clean(Profile::Checks);
+}
+
+#[test]
 fn what_was_found_stays_mended() {
     let seeds = include_str!("../seeds.txt")
         .lines()

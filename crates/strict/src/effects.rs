@@ -20,6 +20,8 @@ const MAX_KEYS: usize = 50_000;
 #[derive(Debug, Default)]
 pub(crate) struct Effects {
     seen: HashSet<u64>,
+    /// How often something took effect, by method and path.
+    at: HashMap<u64, u64>,
     pub(crate) applied: u64,
     pub(crate) duplicated: u64,
     pub(crate) untracked: u64,
@@ -32,6 +34,10 @@ impl Effects {
             Some(key) => hash(&("key", key)),
             None => hash(&(&call.method, &call.path, &call.body)),
         };
+        let place = place(&call.method, &call.path);
+        if self.at.len() < MAX_EFFECTS || self.at.contains_key(&place) {
+            *self.at.entry(place).or_default() += 1;
+        }
         self.apply_once(identity);
     }
 
@@ -46,6 +52,18 @@ impl Effects {
             self.applied += 1;
         }
     }
+}
+
+impl Effects {
+    /// Tells how often a method took effect at a path.
+    pub(crate) fn times(&self, method: &str, path: &str) -> u64 {
+        self.at.get(&place(method, path)).copied().unwrap_or(0)
+    }
+}
+
+fn place(method: &str, path: &str) -> u64 {
+    let path = path.split('?').next().unwrap_or_default();
+    hash(&("place", method, path))
 }
 
 /// An answer that can be given again.

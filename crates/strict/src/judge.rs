@@ -308,7 +308,7 @@ impl Judge {
 
     fn apply(&mut self, number: u64, call: &Call) -> (Answer, Claimed) {
         if is_read(&call.method) {
-            return (served(number, call), None);
+            return (self.look_up(number, call), None);
         }
         let key = call.key.as_deref().filter(|_| self.scenario.idempotency);
         let answer = match key.map(|key| self.keys.claim(key, call)) {
@@ -334,6 +334,26 @@ impl Judge {
         self.counts.replayed += u64::from(replays);
         self.counts.conflicts += u64::from(!replays);
         (answer, None)
+    }
+
+    /// Answers a read; one with `applied=METHOD` in its query tells how often that took effect at its path, one with
+    /// `exists=METHOD` is a 404 if it never did.
+    fn look_up(&self, number: u64, call: &Call) -> Answer {
+        let query = call.path.split_once('?').map_or("", |(_, query)| query);
+        let asked = |name: &str| {
+            let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+            let method = pairs.find_map(|(key, value)| (key == name).then_some(value))?;
+            Some(self.effects.times(method, &call.path))
+        };
+        let mut body = served_value(number, call);
+        if let Some(times) = asked("applied") {
+            body["applied"] = times.into();
+        }
+        Answer::Served {
+            status: if asked("exists") == Some(0) { 404 } else { 200 },
+            body: Bytes::from(body.to_string()),
+            replayed: false,
+        }
     }
 
     /// Carries out a request that is not a repeat.
@@ -433,9 +453,11 @@ fn served(number: u64, call: &Call) -> Answer {
 }
 
 fn served_body(number: u64, call: &Call) -> Bytes {
-    let body =
-        serde_json::json!({ "ok": true, "method": call.method, "path": call.path, "n": number });
-    Bytes::from(body.to_string())
+    Bytes::from(served_value(number, call).to_string())
+}
+
+fn served_value(number: u64, call: &Call) -> serde_json::Value {
+    serde_json::json!({ "ok": true, "method": call.method, "path": call.path, "n": number })
 }
 
 fn hits(fault: &Fault, number: u64, refused: bool) -> bool {

@@ -202,13 +202,7 @@ impl Core {
                 job.is_stored = true;
             }
             if let Some(reason) = self.unwanted.remove(seq) {
-                let (status, text, at) = (None, None, now.wall);
-                let outcome = Outcome {
-                    reason: Some(reason),
-                    status,
-                    text,
-                    at,
-                };
+                let outcome = Outcome::unanswered(reason, now.wall);
                 let has_failed = matches!(reason, Reason::Expired | Reason::KeyFailed);
                 let state = if has_failed {
                     State::Failed

@@ -76,8 +76,10 @@ impl Core {
             status,
             text,
             at: now.wall,
+            by_check: false,
         };
-        match verdict {
+        match self.verdict_for(seq, verdict) {
+            Verdict::Checked(found) => self.checked(seq, found, answer.status, now),
             Verdict::Success => self.settle_riders(seq, State::Done, &ended(None, None), now),
             Verdict::Refused => {
                 let riders = self.part_unless_seen(seq);
@@ -85,6 +87,7 @@ impl Core {
             }
             Verdict::Unauthorized => self.put_back_unauthorized(seq, now),
             Verdict::Unavailable | Verdict::StillRunning => {
+                self.note_seen(seq, now.wall, now);
                 self.try_later(seq, status, answer.text, answer.signals.retry_after_ms, now);
             }
             Verdict::KeyReused => {
@@ -110,15 +113,15 @@ impl Core {
             NoAnswer::Missing => self.items_missing(seq, attempt, &[seq], now),
             NoAnswer::Network | NoAnswer::TimedOut => {
                 self.unanswered(seq, attempt, now);
-                if self.holds.contains(&HoldCause::Offline) && self.is_repeatable(seq, now) {
+                let over_at = self.over_at(seq, now);
+                self.note_seen(seq, over_at, now);
+                if self.holds.contains(&HoldCause::Offline) && self.may_go_on(seq, now) {
                     // Costs no attempt: it goes on when there is a network again.
-                    self.note_seen(seq);
                     let riders = self.riders(seq);
                     self.put_all(&riders, State::Queued, now);
                     return;
                 }
                 if cause == NoAnswer::Network && self.may_be_refused(seq, now) {
-                    self.note_seen(seq);
                     let signals = Signals {
                         is_rate_limited: true,
                         is_estimate: true,
@@ -190,7 +193,7 @@ impl Core {
             .budgets
             .get(&job.card.budget)
             .is_some_and(|budget| budget.may_hide_refusals(now.mono));
-        hides && self.is_repeatable(seq, now)
+        hides && self.may_go_on(seq, now)
     }
 
     pub(super) fn is_live(&self, seq: Seq, attempt: u32) -> bool {
@@ -259,15 +262,6 @@ impl Core {
         }
     }
 
-    /// The server may have acted on the attempt.
-    pub(super) fn note_seen(&mut self, seq: Seq) {
-        for rider in self.riders(seq) {
-            if let Some(job) = self.jobs.get_mut(&rider) {
-                job.record.key_seen = true;
-            }
-        }
-    }
-
     /// The outcome is unknown: tries again where that is safe.
     pub(super) fn try_later(
         &mut self,
@@ -277,8 +271,7 @@ impl Core {
         asked_ms: Option<u64>,
         now: Now,
     ) {
-        self.note_seen(seq);
-        if self.is_repeatable(seq, now) {
+        if self.may_go_on(seq, now) {
             self.back_off(seq, status, text, asked_ms, now);
         } else {
             let outcome = Outcome {
@@ -286,6 +279,7 @@ impl Core {
                 status,
                 text,
                 at: now.wall,
+                by_check: false,
             };
             self.settle_riders(seq, State::Failed, &outcome, now);
         }
@@ -337,7 +331,9 @@ impl Core {
         riders.retain(|rider| {
             let failures = self.jobs.get(rider);
             let failures = failures.map_or(0, |job| job.record.attempts_counted);
-            let reason = if failures >= MAX_ATTEMPTS {
+            let reason = if failures >= MAX_ATTEMPTS && self.is_unsure(*rider, now) {
+                Reason::OutcomeUnknown
+            } else if failures >= MAX_ATTEMPTS {
                 Reason::RetriesExhausted
             } else if self.has_outlived_its_key(*rider, now) {
                 Reason::OutcomeUnknown
@@ -352,10 +348,7 @@ impl Core {
     /// Lets jobs that failed wait for another attempt.
     pub(super) fn delay_all(&mut self, seqs: &[Seq], wait_ms: u64, now: Now) {
         for seq in seqs {
-            if let Some(job) = self.jobs.get_mut(seq) {
-                job.record.not_before = Some(now.wall.plus(wait_ms));
-                job.ready_at = Some(now.mono.plus(wait_ms));
-            }
+            self.wait_for(*seq, wait_ms, now);
         }
         self.put_all(seqs, State::RetryWait, now);
     }
@@ -380,6 +373,10 @@ fn is_heard(answer: &Answer) -> bool {
     }
     match answer.verdict {
         Verdict::Refused | Verdict::Unavailable | Verdict::Unauthorized => false,
-        Verdict::Success | Verdict::StillRunning | Verdict::KeyReused | Verdict::Final => true,
+        Verdict::Success
+        | Verdict::StillRunning
+        | Verdict::KeyReused
+        | Verdict::Final
+        | Verdict::Checked(_) => true,
     }
 }

@@ -114,6 +114,7 @@ impl Core {
     /// Records the attempt of a job that starts at `start`, which is now or within the time that a commit takes.
     fn claim(&mut self, seq: Seq, cost: u32, parents: Vec<BudgetId>, start: Now, now: Now) {
         self.note_try(seq, start.mono);
+        let is_check = self.is_unsure(seq, now);
         let longest = self.longest_window_ms(seq);
         self.set_state(seq, State::Sending);
         self.set_expiry(seq, None);
@@ -130,6 +131,7 @@ impl Core {
             ended_at: None,
             late_ms: self.lateness.to_store(),
         });
+        record.is_check = is_check;
         job.claimed_at = start.mono;
         let attempt = record.attempt;
         budget.take((seq, attempt), cost, start);
@@ -178,7 +180,7 @@ impl Core {
         });
         let budget = self.jobs.get(&seq).map(|job| &job.card.budget);
         let is_closed = budget.is_some_and(|id| self.family_stops_claims(id));
-        let is_too_late = self.has_outlived_its_key(seq, now);
+        let is_too_late = self.has_outlived_its_key(seq, now) || self.lacks_its_check(seq, now);
         let is_stopped = !self.holds.is_empty() || self.lacks_batch(seq);
         if is_late || is_closed || is_too_late || is_stopped {
             self.put_claim_back(seq, attempt, now);
@@ -219,6 +221,7 @@ impl Core {
             budget: declared.unwrap_or_else(|| job.home.clone()),
             idempotency_key: key_to_send(&job.card, &job.record),
             is_repeat: job.record.key_seen,
+            is_check: job.record.is_check,
             timeout_ms: job.card.timeout_ms,
             batch: batch.map(|batch| (job.home.clone(), batch.name.clone())),
         };
@@ -258,7 +261,7 @@ impl Core {
     /// Tells whether the server may have acted on a job, and has forgotten its key while the job waited.
     pub(super) fn has_outlived_its_key(&self, seq: Seq, now: Now) -> bool {
         let may_be_done = self.jobs.get(&seq).is_some_and(|job| job.record.key_seen);
-        may_be_done && !self.is_repeatable(seq, now)
+        may_be_done && !self.may_go_on(seq, now)
     }
 
     /// Tells whether a job whose outcome is unknown may be sent again.
@@ -315,7 +318,7 @@ pub(super) fn end_at_latest(spent: Spent, timeout_ms: u32) -> Wall {
 /// The key that goes with an attempt: the same for all attempts, another after a `retry` that wants a new one, and for
 /// each composition of a batch.
 fn key_to_send(card: &Card, record: &Record) -> Option<String> {
-    let key = card.idempotency_key.as_ref()?;
+    let key = card.idempotency_key.as_ref().filter(|_| !record.is_check)?;
     let suffix = match (&record.load, record.key_generation) {
         (Some(load), generation) => format!(".{generation}.b{}", load.attempt),
         (None, 0) => return Some(key.clone()),

@@ -49,12 +49,7 @@ impl Core {
             let members = self.unsettled_members(seq).len();
             let members = u32::try_from(members).unwrap_or(u32::MAX);
             cancelled = cancelled.saturating_add(1).saturating_add(members);
-            let outcome = Outcome {
-                reason: Some(reason),
-                status: None,
-                text: None,
-                at: now.wall,
-            };
+            let outcome = Outcome::unanswered(reason, now.wall);
             self.settle(seq, State::Cancelled, outcome, now);
         }
         self.reply(
@@ -121,12 +116,17 @@ impl Core {
             let may_be_done = reason == Some(Reason::OutcomeUnknown)
                 || (reason == Some(Reason::RetriesExhausted) && job.record.key_seen);
             let is_repeatable = self.is_repeatable(seq, now);
-            if may_be_done && !is_repeatable && force == Force::No {
+            let is_checked = force == Force::No && self.is_unsure(seq, now);
+            if may_be_done && !is_repeatable && !is_checked && force == Force::No {
                 needs_force = needs_force.saturating_add(1);
                 continue;
             }
             retried = retried.saturating_add(1);
-            self.revive(seq, reason, is_repeatable, now);
+            let key = match is_checked || (keeps_key(reason) && is_repeatable) {
+                true => Key::Kept,
+                false => Key::New,
+            };
+            self.revive(seq, key, now);
         }
         self.reply(
             Some(request),
@@ -209,19 +209,15 @@ impl Core {
         }
     }
 
-    fn revive(&mut self, seq: Seq, reason: Option<Reason>, is_repeatable: bool, now: Now) {
+    fn revive(&mut self, seq: Seq, key: Key, now: Now) {
         self.release_key(seq, now);
         self.no_longer_settling(seq);
         self.exit(seq, State::Failed);
         let Some(job) = self.jobs.get_mut(&seq) else {
             return;
         };
-        let keeps_key = matches!(
-            reason,
-            Some(Reason::OutcomeUnknown | Reason::RetriesExhausted)
-        ) && is_repeatable;
         let record = &mut job.record;
-        if !keeps_key && record.attempt > 0 {
+        if key == Key::New && record.attempt > 0 {
             record.key_generation = record.key_generation.saturating_add(1);
             record.first_claimed_at = None;
             record.key_seen = false;
@@ -233,6 +229,7 @@ impl Core {
         job.card.expires_at = None;
         job.ready_at = None;
         let group = job.card.group.clone();
+        self.wait_for_check(seq, now);
         self.enter(seq, State::Queued, now);
         self.replace(seq, now);
         self.step_back(seq, now);
@@ -298,4 +295,21 @@ impl Core {
             });
         }
     }
+}
+
+/// What a retried job is sent with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Key {
+    /// The idempotency key that the server may have acted on.
+    Kept,
+    /// Another one.
+    New,
+}
+
+/// Tells whether a failure leaves open what the server has done.
+const fn keeps_key(reason: Option<Reason>) -> bool {
+    matches!(
+        reason,
+        Some(Reason::OutcomeUnknown | Reason::RetriesExhausted)
+    )
 }

@@ -35,7 +35,10 @@ impl Core {
                     refusal.get_or_insert(item.status);
                 }
                 Some(item) => self.settle_item(seq, item, answer.signals.retry_after_ms, now),
-                None => self.try_later(seq, None, None, None, now),
+                None => {
+                    self.note_seen(seq, now.wall, now);
+                    self.try_later(seq, None, None, None, now);
+                }
             }
         }
         let answer = Answer {
@@ -55,12 +58,15 @@ impl Core {
                     status,
                     text: None,
                     at: now.wall,
+                    by_check: false,
                 };
                 self.settle(seq, State::Done, outcome, now);
             }
             Verdict::Refused => self.put_all(&[seq], State::Queued, now),
             Verdict::Unauthorized => self.put_back_unauthorized(seq, now),
-            Verdict::Unavailable | Verdict::StillRunning => {
+            // No item has a check.
+            Verdict::Unavailable | Verdict::StillRunning | Verdict::Checked(_) => {
+                self.note_seen(seq, now.wall, now);
                 self.try_later(seq, status, item.text, asked_ms, now);
             }
             Verdict::KeyReused => self.fail(seq, Reason::KeyReused, status, item.text, now),

@@ -33,12 +33,7 @@ impl Core {
             (false, false) => return false,
         };
         for seq in needless {
-            let outcome = Outcome {
-                reason: Some(reason),
-                status: None,
-                text: None,
-                at: now.wall,
-            };
+            let outcome = Outcome::unanswered(reason, now.wall);
             self.settle(seq, State::Cancelled, outcome, now);
         }
         is_removed

@@ -211,12 +211,11 @@ impl Core {
             return false;
         }
         self.draft.touched.budgets.insert(id);
-        self.is_repeatable(seq, now)
+        self.may_go_on(seq, now)
     }
 
     /// Sends a job again soon, at no cost: that it had no answer is not its fault.
     pub(super) fn put_back_lost(&mut self, seq: Seq, now: Now) {
-        self.note_seen(seq);
         let wait_ms = self.rng.rand_range(0..BASE_BACKOFF_MS.saturating_add(1));
         let riders = self.riders(seq);
         self.delay_all(&riders, wait_ms, now);

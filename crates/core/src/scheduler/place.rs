@@ -238,6 +238,7 @@ impl Core {
             status,
             text,
             at: now.wall,
+            by_check: false,
         };
         self.settle(seq, State::Failed, outcome, now);
     }

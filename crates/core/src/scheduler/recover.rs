@@ -203,12 +203,7 @@ impl Core {
             });
         }
         if job.card.ephemeral {
-            let outcome = Outcome {
-                reason: Some(Reason::Cancelled),
-                status: None,
-                text: None,
-                at: now.wall,
-            };
+            let outcome = Outcome::unanswered(Reason::Cancelled, now.wall);
             self.settle(seq, State::Cancelled, outcome, now);
             return;
         }
@@ -232,7 +227,8 @@ impl Core {
         {
             return;
         }
-        if self.is_repeatable(seq, now) {
+        if self.may_go_on(seq, now) {
+            self.wait_for_check(seq, now);
             self.set_state(seq, State::Queued);
             self.draft.touched.records.insert(seq);
         } else {

@@ -16,9 +16,11 @@ use paceline_core::change::{Change, Stored};
 use paceline_core::config::{Algorithm, BudgetConfig, LimitRule};
 use paceline_core::ids::{BatchName, BudgetId, CommitId, GroupId, JobId, OrderKey, RequestId, Seq};
 use paceline_core::io::{
-    Answer, CommitFailure, Effect, Event, Input, ItemAnswer, NoAnswer, Reply, Verdict,
+    Answer, CommitFailure, Effect, Event, Found, Input, ItemAnswer, NoAnswer, Reply, Verdict,
 };
-use paceline_core::job::{BudgetRecord, Card, GroupRecord, Lane, Outcome, Record, Repeat, State};
+use paceline_core::job::{
+    BudgetRecord, Card, Check, GroupRecord, Lane, Outcome, Record, Repeat, State,
+};
 use paceline_core::kind::{Fingerprint, Kind, Likeness, OnFailure};
 use paceline_core::scheduler::Bounds;
 use paceline_core::signals::Signals;
@@ -34,6 +36,8 @@ pub enum Script {
     RetryAfter(u64),
     Lost,
     Broken,
+    /// Carried out, and nothing comes back.
+    LostApplied,
 }
 
 /// Stands for a connection that broke.
@@ -47,6 +51,7 @@ pub struct Arrival {
     pub id: String,
     pub key: Option<String>,
     pub status: u16,
+    pub is_check: bool,
 }
 
 /// What the server knows when it answers: what it may say of its limit.
@@ -78,6 +83,8 @@ pub struct Server {
     pub applied: BTreeMap<String, u32>,
     /// What was answered to each key of a batch.
     keys: BTreeMap<String, Vec<Option<u16>>>,
+    /// Jobs that were carried out, once for each time.
+    pub effects: Vec<String>,
     admitted: Vec<u64>,
 }
 
@@ -88,6 +95,7 @@ impl Server {
         started_at: u64,
         id: &str,
         key: Option<String>,
+        is_check: bool,
     ) -> Option<(u16, Option<u64>)> {
         let script = self.scripts.get(id).and_then(|scripts| {
             let seen = self.arrivals.iter().filter(|arrival| arrival.id == id);
@@ -108,12 +116,16 @@ impl Server {
             (Some(wait), _) => (429, Some(wait)),
             (None, Some(Script::Status(status))) => (status, None),
             (None, Some(Script::RetryAfter(wait))) => (429, Some(wait)),
-            (None, Some(Script::Lost)) => (0, None),
+            (None, Some(Script::Lost | Script::LostApplied)) => (0, None),
             (None, Some(Script::Broken)) => (BROKEN, None),
             (None, None) => (200, None),
         };
         if refused.is_none() {
             self.admitted.push(at);
+        }
+        let is_applied = status == 200 || matches!(script, Some(Script::LostApplied));
+        if refused.is_none() && is_applied && !is_check {
+            self.effects.push(id.to_owned());
         }
         self.arrivals.push(Arrival {
             started_at,
@@ -121,6 +133,7 @@ impl Server {
             id: id.to_owned(),
             key,
             status,
+            is_check,
         });
         (status != 0).then_some((status, retry))
     }
@@ -139,7 +152,7 @@ impl Server {
                 None => Some(200),
                 Some(Script::Status(status)) => Some(status),
                 Some(Script::RetryAfter(_)) => Some(429),
-                Some(Script::Lost | Script::Broken) => None,
+                Some(Script::Lost | Script::LostApplied | Script::Broken) => None,
             };
             if status.is_none_or(|status| status == 200) {
                 *self.applied.entry(name.clone()).or_default() += 1;
@@ -231,11 +244,13 @@ enum Due {
         key: Option<String>,
         started_at: u64,
         back: u64,
+        is_check: bool,
     },
     Answer {
         seq: Seq,
         attempt: u32,
         status: u16,
+        found: Option<Found>,
     },
     TimeOut {
         seq: Seq,
@@ -366,6 +381,7 @@ impl World {
                 items: BTreeMap::new(),
                 applied: BTreeMap::new(),
                 keys: BTreeMap::new(),
+                effects: Vec::new(),
                 admitted: Vec::new(),
             },
             disk: Disk::default(),
@@ -515,6 +531,7 @@ impl World {
                 idempotency_key,
                 timeout_ms,
                 batch,
+                is_check,
                 ..
             } => {
                 let record = self
@@ -552,6 +569,7 @@ impl World {
                         key: idempotency_key,
                         started_at,
                         back,
+                        is_check,
                     },
                 );
                 self.later(u64::from(timeout_ms), Due::TimeOut { seq, attempt });
@@ -622,9 +640,10 @@ impl World {
                 key,
                 started_at,
                 back,
+                is_check,
             } => {
                 let batch_key = key.clone();
-                let answer = self.server.arrive(self.now, started_at, &id, key);
+                let answer = self.server.arrive(self.now, started_at, &id, key, is_check);
                 let is_carried_out =
                     answer.is_none_or(|(status, _)| matches!(status, 200 | BROKEN));
                 if let Some(names) = self
@@ -636,6 +655,13 @@ impl World {
                     self.said_of_items.insert((seq, attempt), items);
                 }
                 if let Some((status, retry)) = answer {
+                    let found = (is_check && status == 200).then(|| {
+                        if self.server.effects.contains(&id) {
+                            Found::Applied
+                        } else {
+                            Found::NotApplied
+                        }
+                    });
                     let signals = self.server.signals(self.now, &id, status, retry);
                     self.said.insert((seq, attempt), signals);
                     self.later(
@@ -644,6 +670,7 @@ impl World {
                             seq,
                             attempt,
                             status,
+                            found,
                         },
                     );
                 }
@@ -652,6 +679,7 @@ impl World {
                 seq,
                 attempt,
                 status,
+                found,
             } => {
                 self.drop_timeout(seq, attempt);
                 self.in_flight = self.in_flight.saturating_sub(1);
@@ -662,7 +690,7 @@ impl World {
                         cause: NoAnswer::Network,
                     });
                 }
-                let verdict = verdict(status);
+                let verdict = found.map_or(verdict(status), Verdict::Checked);
                 let items = self.said_of_items.remove(&(seq, attempt));
                 let answer = Answer {
                     status,
@@ -771,6 +799,7 @@ pub fn card(id: &str) -> Card {
         supersedes: false,
         on_failure: OnFailure::Continue,
         batch: None,
+        check: None,
     }
 }
 
@@ -786,6 +815,7 @@ pub trait CardExt {
     fn budget(self, budget: &str) -> Card;
     fn create(self) -> Card;
     fn keyless(self) -> Card;
+    fn checked(self, after_ms: u32) -> Card;
     fn edit(self, kind: Kind, address: &str) -> Card;
     fn body(self, body: &str) -> Card;
     fn batch(self, name: &str) -> Card;
@@ -824,6 +854,12 @@ impl CardExt for Card {
 
     fn keyless(mut self) -> Card {
         self.idempotency_key = None;
+        self
+    }
+
+    fn checked(mut self, after_ms: u32) -> Card {
+        self.repeat = Repeat::WithKey;
+        self.check = Some(Check { after_ms });
         self
     }
 

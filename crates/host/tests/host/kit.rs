@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use paceline_core::ids::{BatchNo, JobId, Seq};
-use paceline_core::io::NoAnswer;
+use paceline_core::io::{Found, NoAnswer};
 use paceline_core::job::{Card, Record, State};
 use paceline_core::scheduler::Bounds;
 use paceline_core::time::{Mono, Now, Wall};
@@ -36,6 +36,7 @@ pub(crate) struct Sent {
     /// The credentials that it was sent with.
     pub(crate) secrets: Vec<(String, String)>,
     pub(crate) at_ms: u64,
+    pub(crate) is_check: bool,
     is_live: bool,
 }
 
@@ -270,6 +271,22 @@ impl World {
 
     /// Answers the n-th request.
     pub(crate) fn answer(&mut self, n: usize, status: u16, headers: &[(&str, &str)]) {
+        self.answer_found(n, status, headers, None);
+    }
+
+    /// Answers the n-th request, a check.
+    pub(crate) fn answer_check(&mut self, n: usize, status: u16, found: Found) {
+        assert!(self.sent[n].is_check, "no check");
+        self.answer_found(n, status, &[], Some(found));
+    }
+
+    fn answer_found(
+        &mut self,
+        n: usize,
+        status: u16,
+        headers: &[(&str, &str)],
+        found: Option<Found>,
+    ) {
         let sent = &mut self.sent[n];
         sent.is_live = false;
         let (seq, attempt) = (sent.seq, sent.attempt);
@@ -282,6 +299,7 @@ impl World {
             status,
             headers: headers.collect(),
             text: None,
+            found,
             ended_at: Mono::from_millis(self.mono_ms),
             response: json!({ "status": status }),
             items: Items::Shared,
@@ -299,6 +317,7 @@ impl World {
             status: 200,
             headers: Vec::new(),
             text: None,
+            found: None,
             ended_at: Mono::from_millis(self.mono_ms),
             response: json!({ "status": 200, "whole": true }),
             items,
@@ -486,6 +505,7 @@ impl World {
                 headers,
                 body,
                 secrets,
+                is_check,
                 ..
             } => {
                 let request = match batch {
@@ -500,6 +520,7 @@ impl World {
                     request,
                     headers,
                     body,
+                    is_check,
                     secrets: secrets.reveal().collect(),
                     at_ms: self.mono_ms,
                     is_live: true,

@@ -4,6 +4,7 @@ mod accepting;
 mod bad_input;
 mod batching;
 mod budgets;
+mod checking;
 mod credentials;
 mod keys;
 mod kit;

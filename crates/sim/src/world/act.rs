@@ -356,6 +356,7 @@ impl Wish {
             not_before_in_ms: None,
             timeout_ms: None,
             is_item: false,
+            check_after_ms: None,
         }
     }
 }

@@ -17,6 +17,7 @@ use serde_json::json;
 
 use super::World;
 use super::disk::Op;
+use super::wire::Aim;
 use crate::events::Event;
 use crate::message::Body;
 
@@ -265,15 +266,21 @@ impl World {
                 batch,
                 headers,
                 timeout_ms,
+                is_check,
                 ..
             } => {
                 let request = match batch {
                     Some(form) => crate::message::as_items(&form, &request, &later),
                     None => crate::message::laid_over(request, &later),
                 };
+                let aim = match is_check {
+                    true => Aim::Check,
+                    false => Aim::Request,
+                };
                 self.send(
                     life,
                     (seq, attempt),
+                    aim,
                     &request,
                     &headers,
                     u64::from(timeout_ms),

@@ -1,7 +1,7 @@
 //! Requests on their way: to the server, through its judgement, and back.
 
 use paceline_core::ids::Seq;
-use paceline_core::io::NoAnswer;
+use paceline_core::io::{Found, NoAnswer};
 use paceline_host::{HostInput, ItemResult, Items};
 use serde_json::json;
 
@@ -24,6 +24,7 @@ pub(crate) struct Flight {
     life: usize,
     seq: Seq,
     attempt: u32,
+    aim: Aim,
     api: usize,
     job: String,
     method: String,
@@ -50,10 +51,19 @@ impl Flight {
     }
 }
 
+/// What of a job is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Aim {
+    /// Its own request.
+    Request,
+    /// Its check.
+    Check,
+}
+
 /// What its host will learn.
 #[derive(Clone, Debug)]
 enum End {
-    Answer(u16, Vec<(String, String)>),
+    Answer(u16, Vec<(String, String)>, Option<Found>),
     Items(Vec<Option<u16>>),
     None(NoAnswer),
 }
@@ -64,6 +74,7 @@ impl World {
         &mut self,
         life: usize,
         (seq, attempt): (Seq, u32),
+        aim: Aim,
         request: &Body,
         headers: &[(String, String)],
         timeout_ms: u64,
@@ -72,7 +83,11 @@ impl World {
         let Some((entry, begun_ms)) = self.judge(sent) else {
             return;
         };
-        let url = request["url"].as_str().unwrap_or_default();
+        let url = match aim {
+            Aim::Request => &request["url"],
+            Aim::Check => &request["check"]["url"],
+        };
+        let url = url.as_str().unwrap_or_default();
         let Some(api) = self
             .settings
             .apis
@@ -112,7 +127,7 @@ impl World {
         self.trace.note(
             self.now_ms,
             format_args!(
-                "host {life} sends {}/{attempt} {headers:?}, {out_ms} + {back_ms} ms, {fault:?}",
+                "host {life} sends {}/{attempt} {aim:?} {headers:?}, {out_ms} + {back_ms} ms, {fault:?}",
                 entry.card.id
             ),
         );
@@ -120,6 +135,7 @@ impl World {
             life,
             seq,
             attempt,
+            aim,
             api,
             job: entry.card.id.as_str().to_owned(),
             method: request["method"].as_str().unwrap_or_default().to_owned(),
@@ -218,6 +234,7 @@ impl World {
             back_ms,
             is_over,
             is_excused,
+            aim,
             ..
         } = self.flights[flight].clone();
         if is_over {
@@ -234,6 +251,7 @@ impl World {
             key: key.as_deref(),
             items: &items,
             fault,
+            is_check: aim == Aim::Check,
         };
         let reply = server.carry_out(&arrival);
         let named = if items.is_empty() { vec![job] } else { items };
@@ -243,14 +261,16 @@ impl World {
             format_args!("{named:?} is counted: {reply:?}, applied {times:?} times"),
         );
         self.judge(counted.map_err(|text| ("limit", text)));
-        for (job, times) in named.iter().zip(times) {
+        for (job, times) in named.iter().zip(times.iter().copied()) {
             let effects = self.model.judge_effects(job, times, &method);
             self.judge(effects);
         }
         match reply {
             Reply::Items(items) => self.plan_end(flight, back_ms, End::Items(items)),
             Reply::Status(status, headers) => {
-                self.plan_end(flight, back_ms, End::Answer(status, headers))
+                let found =
+                    (aim == Aim::Check).then(|| found(status, times.first().copied().unwrap_or(0)));
+                self.plan_end(flight, back_ms, End::Answer(status, headers, found))
             }
             Reply::Broken => self.plan_end(flight, back_ms, End::None(NoAnswer::Network)),
             Reply::Silence => {}
@@ -290,6 +310,7 @@ impl World {
                 status: 200,
                 headers: Vec::new(),
                 text: None,
+                found: None,
                 ended_at: self.now_of(life).mono,
                 response: json!({ "status": 200 }),
                 items: Items::Each(
@@ -299,12 +320,13 @@ impl World {
                         .collect(),
                 ),
             },
-            Some(End::Answer(status, headers)) => HostInput::Answered {
+            Some(End::Answer(status, headers, found)) => HostInput::Answered {
                 seq,
                 attempt,
                 status,
                 headers,
                 text: (status >= 400).then(|| "no".to_owned()),
+                found,
                 ended_at: self.now_of(life).mono,
                 response: json!({ "status": status }),
                 items: Items::Shared,
@@ -375,6 +397,15 @@ impl World {
                 cause: NoAnswer::TimedOut,
             },
         );
+    }
+}
+
+/// What the worker reads in the answer to a check.
+const fn found(status: u16, times: u32) -> Found {
+    match (status, times) {
+        (200, 0) => Found::NotApplied,
+        (200, _) => Found::Applied,
+        _ => Found::Unclear,
     }
 }
 

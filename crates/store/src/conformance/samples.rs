@@ -4,7 +4,7 @@ use paceline_core::batch::BatchLoad;
 use paceline_core::change::Change;
 use paceline_core::ids::{BatchNo, BudgetId, Epoch, GroupId, JobId, OrderKey, Seq};
 use paceline_core::job::{
-    BudgetRecord, Card, GroupRecord, HoldCause, Lane, LearnedLimit, Outcome, Reason, Record,
+    BudgetRecord, Card, Check, GroupRecord, HoldCause, Lane, LearnedLimit, Outcome, Reason, Record,
     Repeat, Spent, State,
 };
 use paceline_core::kind::{Fingerprint, Kind, Likeness, OnFailure};
@@ -53,6 +53,7 @@ pub fn plain_card(number: u64) -> Card {
         supersedes: false,
         on_failure: OnFailure::Continue,
         batch: None,
+        check: None,
     }
 }
 
@@ -74,6 +75,7 @@ pub fn full_card(number: u64) -> Card {
         kind: Kind::Patch,
         supersedes: true,
         on_failure: OnFailure::FailLater,
+        check: Some(Check { after_ms: u32::MAX }),
         likeness: Some(Likeness {
             place: Fingerprint::of(["place"]),
             form: Fingerprint::of(["form"]),
@@ -102,6 +104,7 @@ pub fn full_record() -> Record {
         first_claimed_at: Some(Wall::from_millis(1_700_000_001_000)),
         key_generation: 2,
         key_seen: true,
+        is_check: true,
         not_before: Some(Wall::from_millis(1_700_000_009_000)),
         refused: true,
         lane: Some(Lane::Background),
@@ -119,6 +122,7 @@ pub fn full_record() -> Record {
             status: Some(503),
             text: Some("Service \u{1f4a5} unavailable\u{0}".to_owned()),
             at: Wall::from_millis(1_700_000_004_000),
+            by_check: true,
         }),
     }
 }
