@@ -274,7 +274,8 @@ impl Budget {
         for limiter in &mut self.limiters {
             limiter.take(ticket, cost, now);
         }
-        self.sync.take(ticket, cost, now.mono);
+        let held = self.held(now.mono);
+        self.sync.take(ticket, cost, now.mono, held);
         self.in_flight = self.in_flight.saturating_add(1);
         if let Some(ramp) = &mut self.ramp {
             ramp.next_at = now
@@ -285,6 +286,19 @@ impl Budget {
                 self.ramp = None;
             }
         }
+    }
+
+    /// The units that the log of each window holds.
+    fn held(&mut self, at: Mono) -> Vec<(u64, u64)> {
+        let logs = self.limiters.iter_mut().filter(|limiter| limiter.is_log());
+        let held = logs.map(|limiter| {
+            let (rule, free) = (limiter.rule(), limiter.free(at));
+            (
+                rule.window_ms(),
+                u64::from(rule.limit().saturating_sub(free)),
+            )
+        });
+        held.collect()
     }
 
     /// Notes that a job of `lane` was taken for the instant that `check` named, after it was removed from its lane.
@@ -356,10 +370,21 @@ impl Budget {
         now: Now,
     ) -> bool {
         let window_ms = Some(self.longest_window_ms()).filter(|window| *window > 0);
+        let is_explained = self.explains(ticket, signal, came_at);
         if let Some(counted_ms) = self.window_spoken_of(signal) {
             let latency_ms = self.usual_latency_ms();
-            self.sync
-                .hear_of_others(ticket, signal, counted_ms, latency_ms, came_at);
+            self.sync.hear_of_others(
+                ticket,
+                signal,
+                counted_ms,
+                latency_ms,
+                came_at,
+                is_explained,
+            );
+        }
+        if is_explained {
+            self.sync.hear_no_more_than_ours(ticket, signal, now.mono);
+            return false;
         }
         self.sync.hear(ticket, signal, window_ms, came_at, now)
     }

@@ -226,6 +226,11 @@ impl Limiter {
         }
     }
 
+    /// Tells whether it admits no more than its limit in any window, wherever that begins and however long requests take.
+    pub const fn is_log(&self) -> bool {
+        matches!(self, Self::ArrivalLog(_))
+    }
+
     /// Returns the units that are free now.
     pub fn free(&mut self, now: Mono) -> u32 {
         match self {

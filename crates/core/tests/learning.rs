@@ -517,3 +517,40 @@ fn a_cost_in_the_answer_corrects_what_was_taken() {
         assert_eq!(starts_after(Some(2), algorithm), 8, "{algorithm:?}");
     }
 }
+
+/// Sends jobs under one window of a server that says what is left and when the oldest leaves, rounded up to `grain_ms`,
+/// and perhaps which limit that is of. Returns the share of the ideal in thousandths, and the refusals.
+fn paced_by_words(limit: usize, window_ms: u64, grain_ms: u64, names_limit: bool) -> (u64, usize) {
+    let jobs = limit * 12;
+    let mut world = World::new(&[&format!("{limit}/{window_ms}ms")], None);
+    world.server.limit = Some((limit, window_ms));
+    let mut draws = oorandom::Rand64::new(11);
+    world.latency = Box::new(move || (draws.rand_range(10..60), draws.rand_range(10..60)));
+    world.server.says = Some(Box::new(move |moment| {
+        let mut said = left(moment.left, moment.reset_in.next_multiple_of(grain_ms));
+        if names_limit {
+            said.budgets[0].limit = Some(limit as u64);
+            said.budgets[0].window_ms = Some(window_ms);
+        }
+        said
+    }));
+    world.enqueue(cards("j", jobs));
+    world.run(10_000_000);
+    let ideal = (jobs / limit - 1) as u64 * window_ms;
+    (ideal * 1_000 / world.now, world.server.refused())
+}
+
+#[test]
+fn words_that_our_own_use_explains_cost_no_rate() {
+    for (limit, window_ms) in [(5, 1_000), (10, 1_000), (50, 1_000), (10, 10_000)] {
+        for grain_ms in [1, 1_000] {
+            for names_limit in [false, true] {
+                let (share, refused) = paced_by_words(limit, window_ms, grain_ms, names_limit);
+
+                let case = format!("{limit}/{window_ms} ms, {grain_ms} ms, {names_limit}");
+                assert!(share >= 880, "{case}: {share}");
+                assert_eq!(refused, 0, "{case}");
+            }
+        }
+    }
+}

@@ -14,6 +14,7 @@ use super::adapt::{TENTH, WHOLE};
 use crate::config::{Algorithm, LimitRule, MAX_IN_FLIGHT, MAX_RULES};
 use crate::ids::Seq;
 use crate::job::LearnedLimit;
+use crate::limit::Ticket;
 use crate::signals::BudgetSignal;
 use crate::time::Mono;
 
@@ -109,6 +110,33 @@ impl Budget {
             None => rules.len() == 1 && signal.limit == Some(u64::from(rule.limit())),
         };
         rules.iter().find(is_meant).map(|rule| rule.window_ms())
+    }
+
+    /// Tells whether what a server says is used of a window may all be ours. Then its word adds nothing to our log, which
+    /// is safe in any window of that length, and knows which of ours come back when. Not where others are known to spend:
+    /// then it is more likely theirs than a request of ours that was counted early.
+    pub(super) fn explains(&self, ticket: Ticket, signal: &BudgetSignal, at: Mono) -> bool {
+        let rules = self.rules_now();
+        let is_only = rules.len() == 1 && signal.window_ms.is_none() && signal.limit.is_none();
+        let window_ms = match self.window_spoken_of(signal) {
+            None if is_only => rules.first().map(|rule| rule.window_ms()),
+            known => known,
+        };
+        let (Some(window_ms), Some(left)) = (window_ms, signal.remaining) else {
+            return false;
+        };
+        let rule = rules.iter().find(|rule| rule.window_ms() == window_ms);
+        let Some(ours) = rule.map(|rule| u64::from(rule.limit())) else {
+            return false;
+        };
+        let limit = signal.limit.unwrap_or(ours);
+        let used = self.sync.used_by_us(ticket, window_ms);
+        // Resets are told in whole seconds, rounded up.
+        let is_of_window = |reset_ms: u64| reset_ms <= window_ms.next_multiple_of(1_000);
+        limit >= ours
+            && !self.sync.others.are_there(window_ms, at)
+            && used.is_some_and(|used| limit.saturating_sub(left) <= used)
+            && signal.reset_in_ms.is_none_or(is_of_window)
     }
 
     /// Returns the rules with the numbers that the server published.

@@ -3,7 +3,8 @@
 //! An answer says what was left when its request was counted. What was used by then and is not ours is others'. When
 //! exactly each of ours was counted is not known; the middle between its start and its answer is taken, and as that
 //! errs by about as much for all of them, the difference hardly does. The others' units are kept free: a start asks the
-//! limiter for its own cost and theirs.
+//! limiter for its own cost and theirs. While they usually have less than one unit, a word that our own use may explain
+//! shows none of theirs.
 //!
 //! A word is old when it comes, and a request is counted some time after its start. What others take meanwhile is drawn
 //! by chance around what they usually take: the forecast goes from the last word to the usual as it ages, and three times
@@ -41,6 +42,8 @@ pub(super) struct Heard {
     pub(super) window_ms: u64,
     pub(super) limit: u64,
     pub(super) used: u64,
+    /// Whether all of that may be ours.
+    pub(super) is_explained: bool,
 }
 
 impl Heard {
@@ -50,6 +53,7 @@ impl Heard {
         window_ms: u64,
         started: Mono,
         came_at: Mono,
+        is_explained: bool,
     ) -> Option<Self> {
         let (limit, left) = (signal.limit?, signal.remaining?);
         Some(Self {
@@ -58,6 +62,7 @@ impl Heard {
             window_ms,
             limit,
             used: limit.saturating_sub(left),
+            is_explained,
         })
     }
 
@@ -145,6 +150,12 @@ impl Others {
             })
     }
 
+    /// Tells whether others usually have a unit or more of a window.
+    pub(super) fn are_there(&self, window_ms: u64, at: Mono) -> bool {
+        self.known(Some(window_ms), at)
+            .is_some_and(|window| window.usual >= MILLI)
+    }
+
     fn known(&self, window_ms: Option<u64>, at: Mono) -> Option<&Window> {
         let mut windows = self.windows.iter();
         let known = windows.find(|window| Some(window.last.window_ms) == window_ms);
@@ -209,10 +220,14 @@ impl Window {
         if from < self.since {
             return;
         }
-        let now = heard.used.saturating_sub(self.ours(flights, from, at));
+        let now = if heard.is_explained {
+            0
+        } else {
+            heard.used.saturating_sub(self.ours(flights, from, at))
+        };
         let old = self.usual.saturating_mul(NEW_PART - 1);
         let usual = old.saturating_add(now.saturating_mul(MILLI));
-        self.usual = usual.div_ceil(NEW_PART);
+        self.usual = usual / NEW_PART;
         if at >= self.last.middle() {
             self.last = heard;
             self.now = now;
@@ -242,7 +257,13 @@ impl Window {
     /// What of `milli_units` is more than the rule leaves of the server's limit.
     fn beyond(&self, rule: LimitRule, milli_units: u64) -> u32 {
         let left_out = self.last.limit.saturating_sub(u64::from(rule.limit()));
-        let units = milli_units.div_ceil(MILLI).min(self.last.limit);
+        let is_there = milli_units >= MILLI / 2;
+        let units = if is_there {
+            milli_units.div_ceil(MILLI)
+        } else {
+            0
+        };
+        let units = units.min(self.last.limit);
         u32::try_from(units.saturating_sub(left_out)).unwrap_or(u32::MAX)
     }
 

@@ -10,6 +10,8 @@
 //! overtake each other never loosen what a newer one tightened. Each counts until the reset that it names.
 //!
 //! When little is left (below five units or a twentieth of the limit), the rest is spread evenly to the reset.
+//! What our own use explains adds nothing: where a log of ours is kept of that window, and all that the server counts may be
+//! ours, the log alone decides, which knows when each unit comes back.
 //! In a window that slides, units come back one by one before that reset: there what is left is taken for what others
 //! have (`others`), and is kept free of ours instead.
 //! Invariant: absent is not zero; a word that names no reset, and has no window to take for it, is not used.
@@ -51,11 +53,24 @@ struct Window {
     window_ms: Option<u64>,
 }
 
+impl Window {
+    fn of(signal: &BudgetSignal) -> Self {
+        Self {
+            name: signal.scope.clone(),
+            window_ms: signal.window_ms,
+        }
+    }
+}
+
 /// An attempt on its way.
 #[derive(Clone, Debug)]
 struct Flight {
     cost: u32,
     started: Mono,
+    /// Units of ours that each window may have counted when it started, its own too.
+    held: Vec<(u64, u64)>,
+    /// All that had started by then.
+    begun: u64,
     /// The windows of which its answer has spoken.
     spoken: Vec<Window>,
 }
@@ -66,17 +81,22 @@ pub(super) struct Sync {
     words: Vec<Word>,
     flights: BTreeMap<Ticket, Flight>,
     in_flight: u64,
+    /// All units that have started.
+    begun: u64,
     last_start: Mono,
     /// What others spend, as these words show it.
     pub(super) others: Others,
 }
 
 impl Sync {
-    /// Counts an attempt that starts.
-    pub(super) fn take(&mut self, ticket: Ticket, cost: u32, start: Mono) {
+    /// Counts an attempt that starts; `held` is what the log of each window holds with it, by the window's length.
+    pub(super) fn take(&mut self, ticket: Ticket, cost: u32, start: Mono, held: Vec<(u64, u64)>) {
+        self.begun = self.begun.saturating_add(u64::from(cost));
         let flight = Flight {
             cost,
             started: start,
+            held,
+            begun: self.begun,
             spoken: Vec::new(),
         };
         self.flights.insert(ticket, flight);
@@ -130,10 +150,7 @@ impl Sync {
         let (Some(left), Some(reset_ms)) = (signal.remaining, reset_ms) else {
             return false;
         };
-        let window = Window {
-            name: signal.scope.clone(),
-            window_ms: signal.window_ms,
-        };
+        let window = Window::of(signal);
         let started = match self.flights.get_mut(&ticket) {
             Some(flight) => {
                 flight.spoken.push(window.clone());
@@ -143,10 +160,7 @@ impl Sync {
             None => Mono::default(),
         };
         let was_closed = self.closed_until(now).is_some();
-        self.words.retain(|old| {
-            let is_older = old.window == window && old.came_at <= started;
-            old.resets_at > now.mono && !is_older
-        });
+        self.forget_older(&window, started, now.mono);
         let resets_at = came_at.plus(reset_ms.min(MAX_RESET_MS)).plus(GRAIN_MS);
         self.words.push(Word {
             window,
@@ -169,9 +183,10 @@ impl Sync {
         window_ms: u64,
         latency_ms: u64,
         came_at: Mono,
+        is_explained: bool,
     ) {
         let started = self.flights.get(&ticket).map(|flight| flight.started);
-        let heard = started.and_then(|at| Heard::of(signal, window_ms, at, came_at));
+        let heard = started.and_then(|at| Heard::of(signal, window_ms, at, came_at, is_explained));
         let Some(heard) = heard else {
             return;
         };
@@ -182,6 +197,39 @@ impl Sync {
         });
         let flights: Vec<_> = flights.collect();
         self.others.hear(heard, &flights);
+    }
+
+    /// Returns the most units of ours that a window may have counted when it counted this attempt: what was held when it
+    /// started, and what has started since.
+    pub(super) fn used_by_us(&self, ticket: Ticket, window_ms: u64) -> Option<u64> {
+        let flight = self.flights.get(&ticket)?;
+        let mut held = flight.held.iter();
+        let (_, held) = held.find(|(window, _)| *window == window_ms)?;
+        let since = self.begun.saturating_sub(flight.begun);
+        Some(held.saturating_add(since))
+    }
+
+    /// Takes a word that shows no use but ours: older ones of its window count no longer.
+    pub(super) fn hear_no_more_than_ours(
+        &mut self,
+        ticket: Ticket,
+        signal: &BudgetSignal,
+        now: Mono,
+    ) {
+        let window = Window::of(signal);
+        let Some(flight) = self.flights.get_mut(&ticket) else {
+            return;
+        };
+        flight.spoken.push(window.clone());
+        let started = flight.started;
+        self.forget_older(&window, started, now);
+    }
+
+    fn forget_older(&mut self, window: &Window, started: Mono, now: Mono) {
+        self.words.retain(|old| {
+            let is_older = old.window == *window && old.came_at <= started;
+            old.resets_at > now && !is_older
+        });
     }
 
     /// Returns from when on the server lets a cost start; none if that is at `at`.
