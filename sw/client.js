@@ -52,6 +52,8 @@ class Queue extends EventTarget {
   #intake;
   #first = deferred();
   #isClosed = false;
+  #followsMetrics = false;
+  /** @type {Promise<void> | undefined} */ #asking;
   /** @type {ReturnType<typeof setTimeout> | undefined} */ #bell;
   /** @type {(() => void) | undefined} */ #follow;
   /** @type {number | undefined} */ #birth;
@@ -168,6 +170,21 @@ class Queue extends EventTarget {
     return (await this.#connection.request({ type: "simulate", plan })).simulation;
   }
 
+  async metrics() {
+    return (await this.#connection.request({ type: "metrics" })).metrics;
+  }
+
+  /**
+   * The host tells a page of its counts only once that has a listener for them.
+   * @param {string} name @param {any} listener @param {boolean | AddEventListenerOptions} [options]
+   */
+  addEventListener(name, listener, options) {
+    super.addEventListener(name, listener, options);
+    if (name !== "metrics" || this.#followsMetrics) return;
+    this.#followsMetrics = true;
+    this.#followMetrics();
+  }
+
   snapshot() {
     return this.#snapshots.read();
   }
@@ -238,6 +255,7 @@ class Queue extends EventTarget {
     this.#birth = birth;
     this.#unsettled.askAgain((request) => this.#connection.request(request));
     const isKnown = this.#snapshots.restart();
+    if (this.#followsMetrics) this.#followMetrics();
     // A host that sleeps is woken by what its last snapshot said.
     if (host === "service-worker") this.#follow ??= this.#snapshots.subscribe(noop);
     if (isChanged) this.#emit("host-changed", details);
@@ -262,6 +280,12 @@ class Queue extends EventTarget {
     const message = "the browser's storage was cleared, and what it held with it";
     this.#unsettled.lose(new PacelineError("storage", message));
     this.#emit("storage", { message });
+  }
+
+  /** Its answer is the first event: how it stands. A request that is open goes to the next host by itself. */
+  #followMetrics() {
+    const ask = () => this.#connection.request({ type: "metrics", follow: true });
+    this.#asking ??= ask().then(({ metrics }) => this.#emit("metrics", metrics), noop).finally(() => (this.#asking = undefined));
   }
 
   /** @param {HostMessage} message */

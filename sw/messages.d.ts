@@ -9,7 +9,7 @@ export type ToHost = { paceline: 1, id: number } & Request;
 export type FromHost = Stamp & HostMessage;
 
 /** A request, by its `type`. */
-export type Request = { "type": "hello" } & Hello | { "type": "enqueue" } & Enqueue | { "type": "enqueue-many" } & EnqueueMany | { "type": "cancel" } & Cancel | { "type": "retry" } & Retry | { "type": "prioritise" } & Prioritise | { "type": "hold" } & OneBudget | { "type": "resume" } & OneBudget | { "type": "subscribe" } | { "type": "unsubscribe" } | { "type": "snapshot" } | { "type": "jobs" } & Jobs | { "type": "estimate" } & StepMessage | { "type": "simulate" } & Simulate | { "type": "configure" } & Configure | { "type": "credentials" } & Credentials | { "type": "bye" };
+export type Request = { "type": "hello" } & Hello | { "type": "enqueue" } & Enqueue | { "type": "enqueue-many" } & EnqueueMany | { "type": "cancel" } & Cancel | { "type": "retry" } & Retry | { "type": "prioritise" } & Prioritise | { "type": "hold" } & OneBudget | { "type": "resume" } & OneBudget | { "type": "subscribe" } | { "type": "unsubscribe" } | { "type": "snapshot" } | { "type": "jobs" } & Jobs | { "type": "estimate" } & StepMessage | { "type": "simulate" } & Simulate | { "type": "metrics" } & AskMetrics | { "type": "configure" } & Configure | { "type": "credentials" } & Credentials | { "type": "bye" };
 
 /** The fields of `hello`. */
 export type Hello = {
@@ -115,6 +115,13 @@ export type StepMessage = {
 export type Simulate = {
   /** The steps, 1 to 100. */
   plan: Array<StepMessage>,
+};
+
+/** The fields of `metrics`. */
+export type AskMetrics = {
+  /** Whether the tab is told again, as the event `metrics`, whenever something has changed, at most four times a second;
+ * `false` ends that, and without it nothing of that changes. */
+  follow?: boolean | null,
 };
 
 /** The fields of `configure`. */
@@ -405,6 +412,9 @@ export type HostMessage = { "type": "welcome",
 } | { "type": "simulation",
   /** The simulation. */
   simulation: SimulationMessage,
+} | { "type": "metrics",
+  /** What was counted. */
+  metrics: MetricsMessage,
 } | { "type": "settled",
   /** The job. */
   job: SettledJob,
@@ -700,6 +710,114 @@ export type BudgetUseMessage = {
   rules: Array<RuleUseMessage>,
 };
 
+/** What was counted since a host became the owner. Nothing of it is stored: another owner counts anew. */
+export type MetricsMessage = {
+  /** When it became the owner, in milliseconds since the epoch. */
+  since: number,
+  /** Now. */
+  at: number,
+  /** The whole queue. */
+  queue: MeterMessage,
+  /** The jobs of the principal that asks; none when none were counted. */
+  own: MeterMessage | null,
+  /** By the budget that jobs were handed in for. */
+  byBudget: { [key in string]: BudgetMetricsMessage },
+};
+
+/** Counts of jobs and their requests. */
+export type MeterMessage = {
+  /** Jobs that were stored, that an earlier owner left unsettled, or that a retry brought back. */
+  accepted: number,
+  /** Jobs done. */
+  done: number,
+  /** Jobs failed. */
+  failed: number,
+  /** Jobs cancelled. */
+  cancelled: number,
+  /** Jobs that wait, are on their way, or whose outcome is not stored yet. */
+  live: number,
+  /** `accepted` less those that settled and those that live: 0, or there is a bug. */
+  unaccounted: number,
+  /** Requests that left and came to an end. */
+  requests: number,
+  /** Those that the server refused unread for a limit. */
+  refused: number,
+  /** The same among a thousand requests, rounded up; none without requests. */
+  refusedPer1000: number | null,
+  /** Requests without an answer. */
+  unanswered: number,
+  /** Answers by status; those beyond 128 statuses as `other`. */
+  answers: { [key in string]: number },
+  /** Failed jobs by code and last status. */
+  failures: Array<FailuresMessage>,
+  /** Requests that settled jobs needed. */
+  attempts: AttemptsMessage,
+  /** From being handed in, or from `notBefore`, to the first request, by lane. */
+  waits: { [key in string]: WaitsMessage },
+};
+
+/** How many jobs failed for one reason. */
+export type FailuresMessage = {
+  /** The code. */
+  code: string,
+  /** The status of the last answer. */
+  status: number | null,
+  /** How many. */
+  jobs: number,
+};
+
+/** Requests a job. Quantiles are at most a quarter above the truth, and never below it. */
+export type AttemptsMessage = {
+  /** Settled jobs that were tried. */
+  jobs: number,
+  /** Half of them needed no more. */
+  p50: number | null,
+  /** Of twenty, nineteen needed no more. */
+  p95: number | null,
+  /** The most. */
+  max: number | null,
+};
+
+/** Counts of one budget, and how much of its limit was used. */
+export type BudgetMetricsMessage = {
+  /** How long something waited for it that nobody's wish held up, here or in budgets under it. */
+  busyMs: number,
+  /** Units of the requests that started in that time. */
+  units: number,
+  /** Units that its limit allowed in that time; none without rules. */
+  allowed: number | null,
+  /** The thousandths of the limit that were used; none when nothing had to wait. */
+  achievedPermille: number | null,
+  /** Jobs that were stored, that an earlier owner left unsettled, or that a retry brought back. */
+  accepted: number,
+  /** Jobs done. */
+  done: number,
+  /** Jobs failed. */
+  failed: number,
+  /** Jobs cancelled. */
+  cancelled: number,
+  /** Jobs that wait, are on their way, or whose outcome is not stored yet. */
+  live: number,
+  /** `accepted` less those that settled and those that live: 0, or there is a bug. */
+  unaccounted: number,
+  /** Requests that left and came to an end. */
+  requests: number,
+  /** Those that the server refused unread for a limit. */
+  refused: number,
+  /** The same among a thousand requests, rounded up; none without requests. */
+  refusedPer1000: number | null,
+  /** Requests without an answer. */
+  unanswered: number,
+  /** Answers by status; those beyond 128 statuses as `other`. */
+  answers: { [key in string]: number },
+  /** Failed jobs by code and last status. */
+  failures: Array<FailuresMessage>,
+  /** Requests that settled jobs needed. */
+  attempts: AttemptsMessage,
+  /** From being handed in, or from `notBefore`, to the first request, by lane. */
+  waits: { [key in string]: WaitsMessage },
+};
+
 /** An event, by its `name`. */
 export type EventMessage = { "name": "paused", "detail": {
   /** The budget. */
@@ -732,7 +850,7 @@ export type EventMessage = { "name": "paused", "detail": {
   budget: string,
   /** `missing`, `expired`, or `refused` when fresh ones were. */
   wanted: string,
-} } | { "name": "config-changed" } | { "name": "storage", "detail": {
+} } | { "name": "metrics", "detail": MetricsMessage } | { "name": "config-changed" } | { "name": "storage", "detail": {
   /** What happened, for people. */
   message: string,
 } } | { "name": "error", "detail": {

@@ -157,6 +157,8 @@ export interface Queue extends EventTarget {
   estimate(question: Question): Promise<Estimate>;
   /** What a plan of up to 100 steps would come to. Nothing is changed by asking. */
   simulate(plan: PlanStep[]): Promise<Simulation>;
+  /** What the present host has counted since it took the queue over. Nothing of it is stored: another host counts anew. */
+  metrics(): Promise<Metrics>;
   /** Resolves once nothing waits and nothing is on its way. */
   idle(): Promise<void>;
   /**
@@ -198,6 +200,8 @@ export interface QueueEvents {
   "host-changed": Host;
   "host-crashed": { message: string };
   "config-changed": undefined;
+  /** Comes to pages that listen for it: at once, and when something has changed, at most four times a second. */
+  metrics: Metrics;
   error: PacelineError | { message: string };
 }
 
@@ -479,6 +483,54 @@ export interface Waits {
   p50Ms: number | null;
   p95Ms: number | null;
   maxMs: number | null;
+}
+
+/** Counts since a host became the owner, at `since`; instants are in milliseconds since the epoch. */
+export interface Metrics {
+  since: number;
+  at: number;
+  queue: Meter;
+  /** The jobs of this page's principal; null when none were counted. */
+  own: Meter | null;
+  /** By the budget that jobs were handed in for. */
+  byBudget: Record<string, BudgetMetrics>;
+}
+
+export interface Meter {
+  /** Jobs that were stored, that an earlier host left unsettled, or that a retry brought back. */
+  accepted: number;
+  done: number;
+  failed: number;
+  cancelled: number;
+  /** Jobs that wait, are on their way, or whose outcome is not stored yet. */
+  live: number;
+  /** `accepted` less those that settled and those that live: 0, or there is a bug, and an `error` event. */
+  unaccounted: number;
+  /** Requests that left and came to an end. */
+  requests: number;
+  /** Those that the server refused unread for a limit. */
+  refused: number;
+  /** The same among a thousand requests, rounded up; null without requests. */
+  refusedPer1000: number | null;
+  unanswered: number;
+  /** Answers by status; those beyond 128 statuses as `other`. */
+  answers: Record<string, number>;
+  failures: { code: Code; status: number | null; jobs: number }[];
+  /** Requests that settled jobs needed. */
+  attempts: { jobs: number; p50: number | null; p95: number | null; max: number | null };
+  /** From being handed in, or from `notBefore`, to the first request. */
+  waits: Record<string, Waits>;
+}
+
+export interface BudgetMetrics extends Meter {
+  /** How long something waited for it that nobody's wish held up, here or in budgets under it. */
+  busyMs: number;
+  /** Units of the requests that started in that time. */
+  units: number;
+  /** Units that its limit allowed in that time; null without limits. */
+  allowed: number | null;
+  /** Thousandths of the limit that were used while something had to wait; null when nothing had. */
+  achievedPermille: number | null;
 }
 
 export type Code =

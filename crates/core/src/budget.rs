@@ -4,6 +4,7 @@
 //! Invariant: nothing is consumed unless all rules admit; while paused or held nothing starts.
 
 mod access;
+mod achieved;
 mod adapt;
 mod check;
 mod estimate;
@@ -28,6 +29,8 @@ use crate::signals::BudgetSignal;
 use crate::time::{Mono, Now, Wall};
 
 use access::Access;
+pub(crate) use achieved::Demand;
+use achieved::Stretches;
 use adapt::WHOLE;
 pub(crate) use check::{Asked, Blocked};
 pub(crate) use estimate::Work;
@@ -93,6 +96,7 @@ pub(crate) struct Budget {
     waiting: [u32; 3],
     waiting_cost: [u64; 3],
     waiting_batched: BTreeMap<BatchName, WaitingItems>,
+    stretches: Stretches,
 }
 
 impl Budget {
@@ -133,6 +137,7 @@ impl Budget {
             waiting: [0; 3],
             waiting_cost: [0; 3],
             waiting_batched: BTreeMap::new(),
+            stretches: Stretches::default(),
         }
     }
 
@@ -150,6 +155,7 @@ impl Budget {
     /// Gives the limiters the rules, as much of them as is used now. A rule keeps what was consumed under the same algorithm
     /// and window, wherever it stood before; the others are new, and their places are returned.
     fn apply_rules(&mut self, now: Mono) -> Vec<usize> {
+        self.close_stretch(now);
         let factor = self.factor_permille;
         let mut old = std::mem::take(&mut self.limiters);
         let mut new = Vec::new();
@@ -271,6 +277,7 @@ impl Budget {
     /// Takes a cost that was admitted, for the instant that `check` named.
     pub(crate) fn take(&mut self, ticket: Ticket, cost: u32, now: Now) {
         self.judged_until = self.judged_until.max(now.mono);
+        self.stretches.took(cost);
         for limiter in &mut self.limiters {
             limiter.take(ticket, cost, now);
         }
@@ -347,6 +354,7 @@ impl Budget {
         for limiter in &mut self.limiters {
             limiter.give_back(ticket, cost, now);
         }
+        self.stretches.gave_back(cost);
         self.sync.forget(ticket);
         self.pacer.gave_back(cost);
         self.in_flight = self.in_flight.saturating_sub(1);

@@ -23,6 +23,7 @@ pub mod kind;
 pub mod lane;
 pub mod latency;
 pub mod limit;
+pub mod metrics;
 mod pacer;
 pub mod plan;
 pub mod scheduler;

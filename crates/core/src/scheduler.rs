@@ -24,6 +24,7 @@ mod key;
 mod lateness;
 mod learn;
 mod merge;
+mod meters;
 mod place;
 mod recover;
 mod repeats;
@@ -245,6 +246,9 @@ pub struct Core {
     companies: BTreeMap<Company, BTreeSet<(Lane, Place)>>,
     /// Unsettled jobs that others carry.
     merged: u32,
+    /// Jobs in a line: ready, delayed, behind their key, or without their budget.
+    placed: u64,
+    meters: meters::Meters,
     sending_by_lane: [u32; 3],
     /// Jobs on their way.
     sending: BTreeSet<Seq>,
@@ -294,6 +298,8 @@ impl Core {
             newest: BTreeMap::new(),
             companies: BTreeMap::new(),
             merged: 0,
+            placed: 0,
+            meters: meters::Meters::default(),
             sending_by_lane: [0; 3],
             sending: BTreeSet::new(),
             holds: BTreeSet::new(),
@@ -319,6 +325,7 @@ impl Core {
             });
         }
         let (now, passage) = self.clock.observe(now);
+        self.begin_metrics(now);
         if passage == Passage::Suspended {
             self.suspended(now);
         }
@@ -372,6 +379,7 @@ impl Core {
         }
         self.advance(now);
         self.flush(now);
+        self.tell_unaccounted();
         Ok(())
     }
 
@@ -427,12 +435,6 @@ impl Core {
         self.counts.get(index).copied().unwrap_or(0)
     }
 
-    /// Returns accepted jobs that are in no place where they could go on: 0, or there is a bug.
-    pub fn unaccounted(&self) -> usize {
-        let is_lost = |job: &Job| job.is_waiting() && job.is_stored && job.slot == Slot::None;
-        self.jobs.values().filter(|job| is_lost(job)).count()
-    }
-
     /// Does what time alone brings.
     fn advance(&mut self, now: Now) {
         self.reopen(now);
@@ -445,6 +447,7 @@ impl Core {
             self.replace(seq, now);
         }
         self.pump(now);
+        self.note_demand(now);
     }
 
     fn reopen(&mut self, now: Now) {

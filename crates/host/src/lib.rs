@@ -15,6 +15,7 @@ mod commits;
 mod config;
 mod credentials;
 mod items;
+mod metrics;
 mod plan;
 mod query;
 mod requests;
@@ -185,6 +186,8 @@ struct Tab {
     is_subscribed: bool,
     /// Whether it answers when it is asked for credentials.
     has_credentials: bool,
+    /// Whether it is told what was counted whenever that has changed.
+    follows_metrics: bool,
 }
 
 #[derive(Debug)]
@@ -635,7 +638,8 @@ impl<B: Clone + Default> Host<B> {
             .filter(|(_, tab)| tab.is_subscribed)
             .map(|(id, _)| *id)
             .collect();
-        if !self.is_dirty || tabs.is_empty() {
+        let has_followers = self.tabs.values().any(|tab| tab.follows_metrics);
+        if !self.is_dirty || (tabs.is_empty() && !has_followers) {
             self.snapshot_due = None;
             return;
         }
@@ -649,6 +653,10 @@ impl<B: Clone + Default> Host<B> {
         self.snapshot_due = None;
         self.snapshot_sent = Some(now.mono);
         self.is_dirty = false;
+        self.send_metrics(now);
+        if tabs.is_empty() {
+            return;
+        }
         let snapshot = self.snapshot(now);
         for tab in tabs {
             self.post(

@@ -71,6 +71,10 @@ impl<B: Clone + Default> Host<B> {
             Ok(Request::Jobs(jobs)) => self.query(tab, re, jobs.filter.unwrap_or_default(), now),
             Ok(Request::Estimate(question)) => self.estimate(tab, re, &question, now),
             Ok(Request::Simulate(question)) => self.simulate(tab, re, &question, now),
+            Ok(Request::Metrics(asked)) => {
+                self.tell_metrics(tab, re, &asked, now);
+                Ok(())
+            }
             Ok(Request::Configure(configure)) => {
                 self.configure(&configure.budgets, now).map(|()| {
                     self.post(tab, Some(re), HostMessage::Ok);
@@ -118,6 +122,7 @@ impl<B: Clone + Default> Host<B> {
                 principal,
                 is_subscribed: false,
                 has_credentials: hello.credentials == Some(true),
+                follows_metrics: false,
             },
         );
         let message = HostMessage::Welcome {
@@ -524,15 +529,18 @@ impl<B: Clone + Default> Host<B> {
         );
     }
 
+    /// A tab, also one that has not said hello.
+    pub(crate) fn tab_mut(&mut self, tab: TabId) -> &mut Tab {
+        self.tabs.entry(tab).or_insert_with(|| Tab {
+            principal: String::new(),
+            is_subscribed: false,
+            has_credentials: false,
+            follows_metrics: false,
+        })
+    }
+
     fn subscribe(&mut self, tab: TabId, re: F64, is_subscribed: bool) {
-        let entry = self.tabs.entry(tab);
-        entry
-            .or_insert_with(|| Tab {
-                principal: String::new(),
-                is_subscribed,
-                has_credentials: false,
-            })
-            .is_subscribed = is_subscribed;
+        self.tab_mut(tab).is_subscribed = is_subscribed;
         if is_subscribed {
             self.is_dirty = true;
             self.snapshot_sent = None;

@@ -13,6 +13,7 @@ pub mod credentials;
 pub mod dialect;
 pub mod error;
 pub mod job;
+pub mod metrics;
 pub mod plan;
 mod preset;
 pub mod reply;

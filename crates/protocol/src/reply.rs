@@ -9,6 +9,7 @@ use paceline_core::job::State;
 use serde::Serialize;
 
 use crate::error::WireError;
+use crate::metrics::MetricsMessage;
 use crate::plan::{EstimateMessage, SimulationMessage};
 
 /// Who speaks: every message of a host carries it, so that a tab notices a new host.
@@ -131,6 +132,11 @@ pub enum HostMessage {
     Simulation {
         /// The simulation.
         simulation: Box<SimulationMessage>,
+    },
+    /// Answers `metrics`.
+    Metrics {
+        /// What was counted.
+        metrics: Box<MetricsMessage>,
     },
     /// A job of this tab has settled. A `response` may stand beside `job`.
     Settled {
@@ -456,6 +462,8 @@ pub enum EventMessage {
         /// `missing`, `expired`, or `refused` when fresh ones were.
         wanted: &'static str,
     },
+    /// What was counted, for a tab that follows it.
+    Metrics(Box<MetricsMessage>),
     /// Budgets were changed.
     ConfigChanged,
     /// The storage has trouble.

@@ -12,6 +12,7 @@ use crate::budget::BudgetMessage;
 use crate::credentials::Credentials;
 use crate::error::{Code, WireError};
 use crate::job::JobMessage;
+use crate::metrics::AskMetrics;
 use crate::plan::{Simulate, StepMessage};
 
 /// The head of a message.
@@ -86,6 +87,8 @@ pub enum Request {
     Estimate(StepMessage),
     /// Asks what a plan would come to; nothing is changed by it. Answered by `simulation`.
     Simulate(Simulate),
+    /// Asks for what was counted. Answered by `metrics`.
+    Metrics(AskMetrics),
     /// Changes budgets; what they have consumed is kept. Answered by `ok`.
     Configure(Configure),
     /// Gives a budget's credentials, asked for by `credentials-wanted` or not. Answered by `ok`.
@@ -115,6 +118,7 @@ impl Request {
             "jobs" => Self::Jobs(fields(message)?),
             "estimate" => Self::Estimate(fields(message)?),
             "simulate" => Self::Simulate(fields(message)?),
+            "metrics" => Self::Metrics(fields(message)?),
             "configure" => Self::Configure(fields(message)?),
             "credentials" => {
                 // What is wrong may be quoted with it, and that may be the secret.

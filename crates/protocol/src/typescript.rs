@@ -14,6 +14,10 @@ use crate::credentials::{Credentials, Secrets};
 use crate::dialect::{DialectMessage, OwnDialectMessage, OwnWindowMessage, TimedMessage};
 use crate::error::{Code, WireError};
 use crate::job::JobMessage;
+use crate::metrics::{
+    AskMetrics, AttemptsMessage, BudgetMetricsMessage, FailuresMessage, MeterMessage,
+    MetricsMessage,
+};
 use crate::plan::{
     BudgetUseMessage, EstimateMessage, PointMessage, RuleUseMessage, Simulate, SimulationMessage,
     StepMessage, TimelineMessage, WaitsMessage,
@@ -105,6 +109,7 @@ fn types() -> String {
         one::<FilterMessage>(),
         one::<StepMessage>(),
         one::<Simulate>(),
+        one::<AskMetrics>(),
         one::<Configure>(),
         one::<JobMessage>(),
         one::<CheckMessage>(),
@@ -142,6 +147,11 @@ fn types() -> String {
         one::<PointMessage>(),
         one::<WaitsMessage>(),
         one::<BudgetUseMessage>(),
+        one::<MetricsMessage>(),
+        one::<MeterMessage>(),
+        one::<FailuresMessage>(),
+        one::<AttemptsMessage>(),
+        one::<BudgetMetricsMessage>(),
         one::<EventMessage>(),
         one::<WireError>(),
         one::<Code>(),

@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 
 use paceline_core::job::State;
 use paceline_protocol::error::Code;
+use paceline_protocol::metrics::{
+    AttemptsMessage, BudgetMetricsMessage, FailuresMessage, MeterMessage, MetricsMessage,
+};
 use paceline_protocol::plan::{
     BudgetUseMessage, EstimateMessage, PointMessage, RuleUseMessage, SimulationMessage,
     TimelineMessage, WaitsMessage,
@@ -20,7 +23,7 @@ use paceline_protocol::reply::{
 use paceline_protocol::{Head, HostMessage, PROTOCOL, Request, Stamp, WireError};
 use serde_json::Value;
 
-const KINDS: [&str; 17] = [
+const KINDS: [&str; 18] = [
     "hello",
     "enqueue",
     "enqueue-many",
@@ -35,6 +38,7 @@ const KINDS: [&str; 17] = [
     "jobs",
     "estimate",
     "simulate",
+    "metrics",
     "configure",
     "credentials",
     "bye",
@@ -126,6 +130,7 @@ fn host_messages() -> BTreeMap<&'static str, (Option<f64>, HostMessage)> {
         (8.0, "jobs", jobs()),
         (9.0, "estimate", estimate()),
         (10.0, "simulation", simulation()),
+        (12.0, "metrics", HostMessage::Metrics { metrics: metrics() }),
     ];
     let unasked = [
         ("snapshot", snapshot()),
@@ -311,6 +316,54 @@ fn simulation() -> HostMessage {
     }
 }
 
+fn metrics() -> Box<MetricsMessage> {
+    let wait = WaitsMessage {
+        jobs: 990,
+        p50_ms: Some(40_959),
+        p95_ms: Some(98_303),
+        max_ms: Some(99_000),
+    };
+    let meter = MeterMessage {
+        accepted: 1_000,
+        done: 980,
+        failed: 7,
+        cancelled: 3,
+        live: 10,
+        unaccounted: 0,
+        requests: 1_002,
+        refused: 2,
+        refused_per_1000: Some(2),
+        unanswered: 1,
+        answers: BTreeMap::from([("200".to_owned(), 980), ("404".to_owned(), 7)]),
+        failures: vec![FailuresMessage {
+            code: "http",
+            status: Some(404),
+            jobs: 7,
+        }],
+        attempts: AttemptsMessage {
+            jobs: 987,
+            p50: Some(1),
+            p95: Some(1),
+            max: Some(3),
+        },
+        waits: BTreeMap::from([("bulk", wait)]),
+    };
+    let budget = BudgetMetricsMessage {
+        meter: meter.clone(),
+        busy_ms: 100_000,
+        units: 940,
+        allowed: Some(1_000),
+        achieved_permille: Some(940),
+    };
+    Box::new(MetricsMessage {
+        since: 1_700_000_000_000,
+        at: 1_700_000_100_000,
+        queue: meter,
+        own: None,
+        by_budget: BTreeMap::from([("api".to_owned(), budget)]),
+    })
+}
+
 fn counts() -> Counts {
     Counts {
         queued: 4,
@@ -421,7 +474,7 @@ fn credentials_wanted() -> HostMessage {
     }
 }
 
-fn events() -> [(&'static str, EventMessage); 8] {
+fn events() -> [(&'static str, EventMessage); 9] {
     let budget = || "api".to_owned();
     let paused = EventMessage::Paused {
         budget: budget(),
@@ -454,6 +507,7 @@ fn events() -> [(&'static str, EventMessage); 8] {
         ("event-resumed", EventMessage::Resumed { budget: budget() }),
         ("event-refused", refused),
         ("event-held", held),
+        ("event-metrics", EventMessage::Metrics(metrics())),
         ("event-config-changed", EventMessage::ConfigChanged),
         ("event-credentials-needed", needed),
         ("event-storage", storage),

@@ -158,6 +158,7 @@ impl Budget {
 
     /// Takes the wall clock's word for what is left of a pause: the machine slept.
     pub(crate) fn suspended(&mut self, now: Now) {
+        self.close_stretch_before_sleep();
         self.latency.forget();
         self.sync.suspended(now);
         if let Some(pause) = &mut self.pause {

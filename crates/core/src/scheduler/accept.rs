@@ -198,9 +198,7 @@ impl Core {
         now: Now,
     ) {
         for seq in new {
-            if let Some(job) = self.jobs.get_mut(seq) {
-                job.is_stored = true;
-            }
+            self.note_stored(*seq);
             if let Some(reason) = self.unwanted.remove(seq) {
                 let outcome = Outcome::unanswered(reason, now.wall);
                 let has_failed = matches!(reason, Reason::Expired | Reason::KeyFailed);

@@ -11,6 +11,7 @@ use super::learn::asked_ms;
 use crate::ids::Seq;
 use crate::io::{Answer, Event, ItemAnswer, Network, NoAnswer, Verdict};
 use crate::job::{HoldCause, Outcome, Reason, State};
+use crate::metrics::Meter;
 use crate::signals::Signals;
 use crate::time::{Mono, Now};
 
@@ -41,6 +42,8 @@ impl Core {
             current.ended_at = Some(now.wall.minus(now.mono.since(ended_at)));
         }
         let took_ms = ended_at.since(job.dispatched_at);
+        let (status, verdict) = (answer.status, answer.verdict);
+        self.count(seq, |meter| meter.answer(status, verdict));
         self.learn((seq, attempt), &answer.signals, ended_at, now);
         let Some(job) = self.jobs.get(&seq) else {
             return;
@@ -167,6 +170,7 @@ impl Core {
 
     /// Notes that an attempt ended without an answer.
     fn unanswered(&mut self, seq: Seq, attempt: u32, now: Now) {
+        self.count(seq, Meter::lose);
         let parents = self.take_parents(seq);
         let Some(job) = self.jobs.get_mut(&seq) else {
             return;

@@ -210,6 +210,10 @@ impl Core {
             return;
         };
         job.dispatched_at = now.mono;
+        self.count_wait(seq, now);
+        let Some(job) = self.jobs.get_mut(&seq) else {
+            return;
+        };
         let budget = self.budgets.get(&job.card.budget);
         job.sent_with = budget.map_or(0, |budget| budget.access.generation());
         let declared = budget.map(|budget| budget.config().declared().clone());

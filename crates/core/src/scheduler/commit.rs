@@ -223,6 +223,7 @@ impl Core {
         if self.jobs.get(&seq).is_none_or(is_stale) {
             return;
         }
+        self.count_settled(seq);
         self.no_longer_settling(seq);
         let Some(job) = self.jobs.get(&seq) else {
             return;

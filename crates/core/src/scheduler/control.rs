@@ -211,6 +211,7 @@ impl Core {
 
     fn revive(&mut self, seq: Seq, key: Key, now: Now) {
         self.release_key(seq, now);
+        self.count_revived(seq);
         self.no_longer_settling(seq);
         self.exit(seq, State::Failed);
         let Some(job) = self.jobs.get_mut(&seq) else {

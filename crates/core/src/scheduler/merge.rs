@@ -226,6 +226,7 @@ impl Core {
                 continue;
             };
             let group = job.card.group.clone();
+            self.count_revived(member);
             self.no_longer_settling(member);
             self.exit(member, State::Failed);
             if let Some(job) = self.jobs.get_mut(&member) {

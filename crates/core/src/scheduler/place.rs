@@ -6,6 +6,7 @@ use crate::ids::{OrderKey, Seq};
 use crate::io::Event;
 use crate::job::{Lane, Outcome, Reason, State};
 use crate::lane::Rank;
+use crate::metrics::Meter;
 use crate::time::{Mono, Now, Wall};
 
 /// How long a done or cancelled job is kept.
@@ -20,6 +21,7 @@ impl Core {
         if state.is_settled() {
             return;
         }
+        self.count_live(seq, Count::Up);
         let Some(job) = self.jobs.get(&seq) else {
             return;
         };
@@ -48,6 +50,7 @@ impl Core {
         if state.is_settled() {
             return;
         }
+        self.count_live(seq, Count::Down);
         let Some(job) = self.jobs.get(&seq) else {
             return;
         };
@@ -133,6 +136,9 @@ impl Core {
             return;
         };
         job.slot = slot;
+        if slot != Slot::None {
+            self.placed = self.placed.saturating_add(1);
+        }
         match slot {
             Slot::None | Slot::Ordered => {}
             // What it waits for may be what its carrier waits for.
@@ -199,6 +205,7 @@ impl Core {
         let nth = job.settlements;
         job.record.not_before = None;
         let group = job.card.group.clone();
+        self.count(seq, Meter::decide);
         self.enter(seq, state, now);
         self.draft.touched.records.insert(seq);
         self.draft.after.push(After::Settled(seq, nth));
@@ -365,7 +372,11 @@ impl Core {
         let Some(job) = self.jobs.get_mut(&seq) else {
             return;
         };
-        match std::mem::replace(&mut job.slot, Slot::None) {
+        let slot = std::mem::replace(&mut job.slot, Slot::None);
+        if slot != Slot::None {
+            self.placed = self.placed.saturating_sub(1);
+        }
+        match slot {
             Slot::None | Slot::Ordered | Slot::Carried => {}
             Slot::Undeclared => {
                 self.undeclared.remove(&seq);

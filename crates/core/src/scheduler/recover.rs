@@ -33,9 +33,7 @@ impl Core {
                 self.insert(seq, card, record, now);
                 self.tie(seq);
                 self.restore_key_hold(seq);
-                if let Some(job) = self.jobs.get_mut(&seq) {
-                    job.is_stored = true;
-                }
+                self.note_stored(seq);
             }
         }
         for (batch, ids, at) in stored.dropped {

@@ -9,6 +9,7 @@ mod credentials;
 mod keys;
 mod kit;
 mod merging;
+mod metrics;
 mod plans;
 mod queries;
 mod retiring;

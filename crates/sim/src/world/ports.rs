@@ -4,6 +4,7 @@ use std::fmt;
 
 use paceline_core::job::State;
 use paceline_host::{HostInput, TabId};
+use paceline_protocol::reply::EventMessage;
 use paceline_protocol::{HostMessage, Stamp};
 use serde_json::{Value, json};
 
@@ -185,6 +186,9 @@ impl World {
     fn judge_post(&mut self, port: TabId, message: &HostMessage) {
         if let HostMessage::Accepted { job: Some(job), .. } = message {
             self.judge_told(&job.id, job.state, "accepted");
+        }
+        if let HostMessage::Event(EventMessage::Error { message }) = message {
+            self.fail("lost", message.clone());
         }
         if let HostMessage::GroupSettled { group, .. } = message {
             let judged = self.model.judge_group(group);
