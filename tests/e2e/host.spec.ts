@@ -44,6 +44,31 @@ test("a job that settled before it is asked for again tells how", async ({ open,
   expect(fake.calls.length).toBe(before + 2);
 });
 
+test("metrics are told when asked for, and as they change to a page that listens", async ({ open, fake }) => {
+  const page = await open({ principal: "mira" });
+  const other = await open();
+
+  const seen = await page.evaluate(async (api) => {
+    const isOver = new Promise<any>((resolve) => {
+      window.queue.addEventListener("metrics", ({ detail }) => detail.queue.done === 2 && detail.queue.live === 0 && resolve(detail));
+    });
+    const jobs = [200, 200, 404].map((status) => ({ url: `${api}/status/${status}`, method: "PUT" }));
+    const { settled } = await window.queue.enqueueMany(jobs);
+    await settled;
+    return { told: await isOver, asked: await window.queue.metrics() };
+  }, `${fake.origin}/api`);
+  const others = await other.evaluate(() => window.queue.metrics());
+
+  const meter = {
+    accepted: 3, done: 2, failed: 1, live: 0, unaccounted: 0, requests: 3, refused: 0, refusedPer1000: 0,
+    answers: { 200: 2, 404: 1 }, failures: [{ code: "http", status: 404, jobs: 1 }], attempts: { jobs: 3, p50: 1, p95: 1, max: 1 },
+  };
+  expect(seen.told).toMatchObject({ queue: meter, own: meter, byBudget: { api: { ...meter, achievedPermille: null } } });
+  expect(seen.asked).toMatchObject({ since: seen.told.since, queue: meter });
+  expect(seen.asked.queue.waits.bulk!.jobs).toBe(3);
+  expect(others).toMatchObject({ queue: meter, own: null });
+});
+
 test("retry sends a failed job again, and asks for force where that may double it", async ({ open, fake }) => {
   const page = await open();
   const before = fake.calls.length;
