@@ -215,6 +215,7 @@ mod tests {
             supersedes: false,
             on_failure: OnFailure::Continue,
             batch: None,
+            check: None,
         }
     }
 
