@@ -5,7 +5,7 @@ mod kit;
 use kit::{CardExt, Moment, Script, World, card, cards};
 use paceline_core::config::{Algorithm, BudgetConfig, LimitRule, Pace};
 use paceline_core::ids::BudgetId;
-use paceline_core::io::Input;
+use paceline_core::io::{Event, Input};
 use paceline_core::job::{Lane, State};
 use paceline_core::signals::{BudgetSignal, Signals};
 
@@ -264,6 +264,67 @@ fn three_lost_connections_over_two_jobs_halve_the_rate_and_cost_no_attempt() {
     assert_eq!(used_permille(&mut world, "api"), 500);
     world.run(60_000);
     assert_eq!(counted, 2);
+    assert!(
+        world
+            .settled
+            .values()
+            .all(|(state, _, _)| *state == State::Done)
+    );
+}
+
+/// The waits of the pauses of `api`, without their jitter, in seconds, and whether all of them are guesses.
+fn pauses(world: &World) -> (Vec<u64>, bool) {
+    let pauses = world.events.iter().filter_map(|(at, event)| {
+        let Event::Paused {
+            until, is_estimate, ..
+        } = event
+        else {
+            return None;
+        };
+        Some((until.as_millis() - (kit::EPOCH + *at), *is_estimate))
+    });
+    let pauses: Vec<(u64, bool)> = pauses.collect();
+    let are_guesses = pauses.iter().all(|(_, is_estimate)| *is_estimate);
+    let longest = |wait_ms: u64| (wait_ms / 1_000).max(1).ilog2();
+    let waits = pauses.iter().map(|(wait_ms, _)| 1 << longest(*wait_ms));
+    (waits.collect(), are_guesses)
+}
+
+#[test]
+fn refusals_that_cannot_be_read_pause_longer_while_they_repeat() {
+    let mut world = World::new(&["10/s"], None);
+    for n in 0..30 {
+        let scripts = vec![Script::Broken; 60];
+        world.server.scripts.insert(format!("j{n}"), scripts);
+    }
+
+    world.enqueue(cards("j", 30));
+    world.run_until(60_000);
+
+    let (waits, are_guesses) = pauses(&world);
+    assert_eq!(waits, [1, 2, 4, 8]);
+    assert!(are_guesses);
+}
+
+#[test]
+fn what_is_lost_while_a_budget_is_paused_for_it_halves_and_costs_nothing_more() {
+    let mut world = World::new(&["20/s"], None);
+    for n in 0..20 {
+        let scripts = vec![Script::Broken];
+        world.server.scripts.insert(format!("j{n}"), scripts);
+    }
+
+    world.enqueue(cards("j", 20));
+    world.run_until(500);
+
+    assert_eq!(world.server.arrivals.len(), 20);
+    assert_eq!(used_permille(&mut world, "api"), 500);
+    let records = world.disk.records.values();
+    assert_eq!(
+        records.map(|record| record.attempts_counted).sum::<u32>(),
+        2
+    );
+    world.run(60_000);
     assert!(
         world
             .settled

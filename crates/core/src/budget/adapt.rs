@@ -26,6 +26,11 @@ impl Budget {
         if self.limiters.iter().any(is_explained) {
             return;
         }
+        self.halve(now);
+    }
+
+    /// Halves what is used of the rules.
+    pub(crate) fn halve(&mut self, now: Mono) {
         self.note_found();
         self.adapt(self.factor_permille / 2, now);
     }

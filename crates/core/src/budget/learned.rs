@@ -4,9 +4,10 @@
 //! a guess (`learn: true`, implicit budgets). A window that no rule has replaces the first guessed rule. Of what is
 //! published the app's share is used; of what was only found by a refusal, nine tenths.
 //!
-//! **An unstated limit.** Some servers reset connections instead of refusing. Three attempts in a row without an answer,
-//! over at least two jobs, are taken for one: the rate is halved, and the third costs no attempt. At the least rate there
-//! is nothing to halve, and the failures count like others.
+//! **An unstated limit.** Some servers reset connections instead of refusing, and some refuse without the headers that
+//! would let a browser read it. Three attempts in a row without an answer, over at least two jobs, are taken for a
+//! refusal: the budget pauses by a guess, and the third costs no attempt. At the least rate there is nothing to halve, and
+//! the failures count like others: so a server that is dead is not waited for without end.
 //! Invariant: what is learned is in range, and at most as many limits are kept as a budget may have rules.
 
 use super::Budget;
@@ -188,9 +189,9 @@ impl Budget {
         }
     }
 
-    /// Notes an attempt of a job that ended without an answer. Returns whether that is taken for a limit: the rate is
-    /// halved then, and the attempt is not the job's fault.
-    pub(crate) fn lost(&mut self, job: Seq, now: Mono) -> bool {
+    /// Notes an attempt of a job that ended without an answer. Returns whether that is taken for a limit: the attempt is not
+    /// the job's fault then.
+    pub(crate) fn lost(&mut self, job: Seq) -> bool {
         let lost = &mut self.lost;
         lost.count = lost.count.saturating_add(1);
         lost.is_of_several |= *lost.first.get_or_insert(job) != job;
@@ -200,8 +201,6 @@ impl Budget {
         }
         self.lost = Lost::default();
         self.latency.forget();
-        self.note_found();
-        self.adapt(self.factor_permille / 2, now);
         true
     }
 

@@ -74,10 +74,11 @@ impl Budget {
         self.pause.is_some() || self.holds.iter().any(by_hold) || self.lacks_credentials()
     }
 
-    /// Tells whether a lost connection is more likely a refusal that we may not read.
+    /// Tells whether a lost connection is more likely a refusal that we may not read: one that could be read was not long
+    /// ago, or the same has just closed the budget.
     pub(crate) fn may_hide_refusals(&self, now: Mono) -> bool {
-        self.refused_at
-            .is_some_and(|at| now.since(at) < HIDDEN_REFUSAL_MS)
+        let is_lately = |at| now.since(at) < HIDDEN_REFUSAL_MS;
+        self.pause.is_some() || self.refused_at.is_some_and(is_lately)
     }
 
     /// Notes a refusal of an attempt that was claimed at `started`.

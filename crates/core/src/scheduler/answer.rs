@@ -18,7 +18,7 @@ use crate::time::{Mono, Now};
 /// The most attempts that count before a job fails.
 const MAX_ATTEMPTS: u32 = 5;
 /// The bound of the first wait.
-pub(super) const BASE_BACKOFF_MS: u64 = 500;
+const BASE_BACKOFF_MS: u64 = 500;
 /// The bound of every wait.
 const MAX_BACKOFF_MS: u64 = 30_000;
 
@@ -124,26 +124,10 @@ impl Core {
                     self.put_all(&riders, State::Queued, now);
                     return;
                 }
-                if cause == NoAnswer::Network && self.may_be_refused(seq, now) {
-                    let signals = Signals {
-                        is_rate_limited: true,
-                        is_estimate: true,
-                        ..Signals::default()
-                    };
-                    let (status, verdict, text) = (0, Verdict::Refused, None);
-                    let answer = Answer {
-                        status,
-                        verdict,
-                        signals,
-                        text,
-                        items: None,
-                    };
+                let is_refusal = cause == NoAnswer::Network && self.may_be_refused(seq, now);
+                if is_refusal || self.is_unstated_limit(seq, now) {
                     let riders = self.riders(seq);
-                    self.put_back(&riders, &answer, now);
-                    return;
-                }
-                if self.is_unstated_limit(seq, now) {
-                    self.put_back_lost(seq, now);
+                    self.put_back(&riders, &hidden_refusal(), now);
                     return;
                 }
                 self.try_later(seq, None, None, None, now);
@@ -366,6 +350,21 @@ impl Core {
         for seq in seqs {
             self.replace(*seq, now);
         }
+    }
+}
+
+/// A refusal that could not be read.
+fn hidden_refusal() -> Answer {
+    Answer {
+        status: 0,
+        verdict: Verdict::Refused,
+        signals: Signals {
+            is_rate_limited: true,
+            is_estimate: true,
+            ..Signals::default()
+        },
+        text: None,
+        items: None,
     }
 }
 

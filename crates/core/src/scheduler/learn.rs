@@ -9,10 +9,8 @@
 //! Invariant: an answer never loosens a budget that it does not speak of; at most [`MAX_SCOPE_BUDGETS`] are made.
 
 use super::Core;
-use super::answer::BASE_BACKOFF_MS;
 use crate::budget::Published;
 use crate::ids::{BudgetId, Seq};
-
 use crate::limit::Ticket;
 use crate::signals::{BudgetSignal, Signals};
 use crate::time::{Mono, Now};
@@ -199,26 +197,24 @@ impl Core {
         }
     }
 
-    /// Tells whether an attempt that ended without an answer shows a limit that the server does not state.
+    /// Takes an attempt that ended without an answer for a refusal, where it shows a limit that the server does not state.
+    /// Returns whether the job waits for its turn again.
     pub(super) fn is_unstated_limit(&mut self, seq: Seq, now: Now) -> bool {
         let Some(id) = self.jobs.get(&seq).map(|job| job.card.budget.clone()) else {
             return false;
         };
+        let may_go_on = self.may_go_on(seq, now);
         let Some(budget) = self.budgets.get_mut(&id) else {
             return false;
         };
-        if !budget.lost(seq, now.mono) {
+        if !budget.lost(seq) {
             return false;
         }
-        self.draft.touched.budgets.insert(id);
-        self.may_go_on(seq, now)
-    }
-
-    /// Sends a job again soon, at no cost: that it had no answer is not its fault.
-    pub(super) fn put_back_lost(&mut self, seq: Seq, now: Now) {
-        let wait_ms = self.rng.rand_range(0..BASE_BACKOFF_MS.saturating_add(1));
-        let riders = self.riders(seq);
-        self.delay_all(&riders, wait_ms, now);
+        self.draft.touched.budgets.insert(id.clone());
+        if !may_go_on {
+            budget.halve(now.mono);
+        }
+        may_go_on
     }
 }
 
