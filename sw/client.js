@@ -185,6 +185,11 @@ class Queue extends EventTarget {
     this.#followMetrics();
   }
 
+  /** @param {string} budget */
+  async diagnose(budget) {
+    return (await this.#connection.request({ type: "diagnose", budget })).diagnosis;
+  }
+
   snapshot() {
     return this.#snapshots.read();
   }

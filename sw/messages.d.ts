@@ -9,7 +9,7 @@ export type ToHost = { paceline: 1, id: number } & Request;
 export type FromHost = Stamp & HostMessage;
 
 /** A request, by its `type`. */
-export type Request = { "type": "hello" } & Hello | { "type": "enqueue" } & Enqueue | { "type": "enqueue-many" } & EnqueueMany | { "type": "cancel" } & Cancel | { "type": "retry" } & Retry | { "type": "prioritise" } & Prioritise | { "type": "hold" } & OneBudget | { "type": "resume" } & OneBudget | { "type": "subscribe" } | { "type": "unsubscribe" } | { "type": "snapshot" } | { "type": "jobs" } & Jobs | { "type": "estimate" } & StepMessage | { "type": "simulate" } & Simulate | { "type": "metrics" } & AskMetrics | { "type": "configure" } & Configure | { "type": "credentials" } & Credentials | { "type": "bye" };
+export type Request = { "type": "hello" } & Hello | { "type": "enqueue" } & Enqueue | { "type": "enqueue-many" } & EnqueueMany | { "type": "cancel" } & Cancel | { "type": "retry" } & Retry | { "type": "prioritise" } & Prioritise | { "type": "hold" } & OneBudget | { "type": "resume" } & OneBudget | { "type": "subscribe" } | { "type": "unsubscribe" } | { "type": "snapshot" } | { "type": "jobs" } & Jobs | { "type": "estimate" } & StepMessage | { "type": "simulate" } & Simulate | { "type": "metrics" } & AskMetrics | { "type": "diagnose" } & OneBudget | { "type": "configure" } & Configure | { "type": "credentials" } & Credentials | { "type": "bye" };
 
 /** The fields of `hello`. */
 export type Hello = {
@@ -415,6 +415,9 @@ export type HostMessage = { "type": "welcome",
 } | { "type": "metrics",
   /** What was counted. */
   metrics: MetricsMessage,
+} | { "type": "diagnosis",
+  /** What was seen, and what is wrong. */
+  diagnosis: DiagnosisMessage,
 } | { "type": "settled",
   /** The job. */
   job: SettledJob,
@@ -632,6 +635,38 @@ export type EstimateMessage = {
   isEstimate: boolean,
   /** Whether what follows the first starts was reckoned by whole windows. */
   isExtrapolated: boolean,
+};
+
+/** What was seen since the host began, in memory only. */
+export type DiagnosisMessage = {
+  /** The budget. */
+  budget: string,
+  /** Requests that were answered. */
+  answers: number,
+  /** Requests that ended without an answer that a page may read. */
+  lost: number,
+  /** Answers that were refusals. */
+  refusals: number,
+  /** Values that were there and could not be read. */
+  unreadable: number,
+  /** Answers by their status. */
+  statuses: { [key in number]: number },
+  /** The dialects that answers were read in. */
+  dialects: Array<string>,
+  /** The headers that could be read, lower case. */
+  visible: Array<string>,
+  /** What is wrong; empty where nothing was seen to be. */
+  findings: Array<FindingMessage>,
+};
+
+/** One thing that the server's owner should change. */
+export type FindingMessage = {
+  /** `nothing-seen`, `headers-hidden`, `wait-hidden`, `key-not-allowed`, `answers-hidden` or `unreadable`. */
+  code: string,
+  /** What was seen and what to change, for the server's owner. */
+  message: string,
+  /** The headers to expose or to allow. */
+  headers: Array<string>,
 };
 
 /** When a rule is used up. */

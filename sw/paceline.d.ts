@@ -124,6 +124,29 @@ export interface OwnDialect {
   scope?: string;
 }
 
+/** What was seen of a budget's server. */
+export interface Diagnosis {
+  budget: string;
+  /** Requests that were answered, that ended without an answer a page may read, and that were refused. */
+  answers: number;
+  lost: number;
+  refusals: number;
+  /** Values that tell of limits and could not be read. */
+  unreadable: number;
+  statuses: Record<number, number>;
+  /** The dialects that answers were read in. */
+  dialects: string[];
+  /** The headers that could be read, lower case. */
+  visible: string[];
+  findings: {
+    code: "nothing-seen" | "headers-hidden" | "wait-hidden" | "key-not-allowed" | "answers-hidden" | "unreadable";
+    /** What was seen and what to change. */
+    message: string;
+    /** The headers to expose or to allow. */
+    headers: string[];
+  }[];
+}
+
 /** What a connected page has. Events carry their news in `detail`. */
 export interface Queue extends EventTarget {
   readonly name: string;
@@ -159,6 +182,8 @@ export interface Queue extends EventTarget {
   simulate(plan: PlanStep[]): Promise<Simulation>;
   /** What the present host has counted since it took the queue over. Nothing of it is stored: another host counts anew. */
   metrics(): Promise<Metrics>;
+  /** What was seen of a budget's server since the host began, and what its owner should change, in words to send to them. */
+  diagnose(budget: string): Promise<Diagnosis>;
   /** Resolves once nothing waits and nothing is on its way. */
   idle(): Promise<void>;
   /**

@@ -79,8 +79,7 @@ impl Budgets {
     /// None when it asks for one that is not declared, or too many origins have been seen.
     pub(crate) fn resolve(&self, asked: Option<&BudgetId>, url: &str) -> Option<BudgetId> {
         if let Some(asked) = asked {
-            let is_known = self.declared.contains_key(asked) || self.implicit.contains_key(asked);
-            return is_known.then(|| asked.clone());
+            return self.is_known(asked).then(|| asked.clone());
         }
         let fits = self.declared.values().flat_map(|budget| {
             let fits = budget
@@ -113,6 +112,11 @@ impl Budgets {
     /// Returns a batch that a budget declares.
     pub(crate) fn batch(&self, id: &BudgetId, name: &BatchName) -> Option<&Batch> {
         self.declared.get(id)?.batches.get(name)
+    }
+
+    /// Tells whether it was declared, or a job has used it.
+    pub(crate) fn is_known(&self, id: &BudgetId) -> bool {
+        self.declared.contains_key(id) || self.implicit.contains_key(id)
     }
 
     /// Returns how a budget's server writes what it says of limits.

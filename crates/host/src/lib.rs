@@ -14,6 +14,7 @@ mod budgets;
 mod commits;
 mod config;
 mod credentials;
+mod diagnose;
 mod items;
 mod metrics;
 mod plan;
@@ -238,6 +239,7 @@ pub struct Host<B> {
     repeats: BTreeMap<Seq, Sent>,
     /// The dialects of requests on their way, where they are named.
     dialects: BTreeMap<Seq, AnyDialect>,
+    witnesses: diagnose::Witnesses,
     reads: VecDeque<query::Query>,
     outputs: VecDeque<HostOutput<B>>,
     next_request: RequestId,
@@ -271,6 +273,7 @@ impl<B: Clone + Default> Host<B> {
             responses: BTreeMap::new(),
             repeats: BTreeMap::new(),
             dialects: BTreeMap::new(),
+            witnesses: diagnose::Witnesses::default(),
             reads: VecDeque::new(),
             outputs: VecDeque::new(),
             next_request: RequestId(1),
@@ -317,18 +320,17 @@ impl<B: Clone + Default> Host<B> {
             } => {
                 let sent = self.repeats.remove(&seq).unwrap_or(Sent::First);
                 let dialect = self.dialects.remove(&seq).unwrap_or_default();
-                let mut answer = paceline_signals::read(
-                    &Response {
-                        status,
-                        headers: &headers,
-                        text: text.as_deref(),
-                        ..Response::default()
-                    },
-                    dialect,
-                    sent,
-                    now.wall,
-                );
+                let read = Response {
+                    status,
+                    headers: &headers,
+                    text: text.as_deref(),
+                    ..Response::default()
+                };
+                let reading = paceline_signals::read_all(&read, dialect, now.wall);
+                let mut answer = paceline_signals::answer(&read, &reading, sent);
                 let budget = self.core.budget_at(seq);
+                let seen = (status, &*headers);
+                self.witnesses.answered(seq, budget, seen, &reading);
                 let meant = budget.and_then(|budget| self.budgets.verdict(budget, status));
                 if let Some(verdict) = meant {
                     answer.verdict = verdict;
@@ -355,6 +357,9 @@ impl<B: Clone + Default> Host<B> {
             } => {
                 self.repeats.remove(&seq);
                 self.dialects.remove(&seq);
+                let is_seen = matches!(cause, NoAnswer::Network | NoAnswer::TimedOut);
+                let budget = self.core.budget_at(seq);
+                self.witnesses.lost(seq, budget, is_seen);
                 self.drive(
                     Input::NoAnswer {
                         seq,
@@ -461,6 +466,9 @@ impl<B: Clone + Default> Host<B> {
                 let header = self.budgets.key_header(&budget);
                 let headers: Vec<(String, String)> =
                     header.zip(idempotency_key).into_iter().collect();
+                if !headers.is_empty() {
+                    self.witnesses.keyed(seq);
+                }
                 if is_repeat && !headers.is_empty() {
                     self.repeats.insert(seq, Sent::AgainWithKey);
                 }

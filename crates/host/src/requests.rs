@@ -75,6 +75,7 @@ impl<B: Clone + Default> Host<B> {
                 self.tell_metrics(tab, re, &asked, now);
                 Ok(())
             }
+            Ok(Request::Diagnose(asked)) => self.diagnose(tab, re, &asked),
             Ok(Request::Configure(configure)) => {
                 self.configure(&configure.budgets, now).map(|()| {
                     self.post(tab, Some(re), HostMessage::Ok);

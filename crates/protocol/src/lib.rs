@@ -10,6 +10,7 @@ pub mod budget;
 pub mod check;
 pub mod cost;
 pub mod credentials;
+pub mod diagnosis;
 pub mod dialect;
 pub mod error;
 pub mod job;

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use paceline_core::job::State;
 use serde::Serialize;
 
+use crate::diagnosis::DiagnosisMessage;
 use crate::error::WireError;
 use crate::metrics::MetricsMessage;
 use crate::plan::{EstimateMessage, SimulationMessage};
@@ -137,6 +138,11 @@ pub enum HostMessage {
     Metrics {
         /// What was counted.
         metrics: Box<MetricsMessage>,
+    },
+    /// Answers `diagnose`.
+    Diagnosis {
+        /// What was seen, and what is wrong.
+        diagnosis: Box<DiagnosisMessage>,
     },
     /// A job of this tab has settled. A `response` may stand beside `job`.
     Settled {

@@ -89,6 +89,8 @@ pub enum Request {
     Simulate(Simulate),
     /// Asks for what was counted. Answered by `metrics`.
     Metrics(AskMetrics),
+    /// Asks what was seen of the server of a budget, which has to be named. Answered by `diagnosis`.
+    Diagnose(OneBudget),
     /// Changes budgets; what they have consumed is kept. Answered by `ok`.
     Configure(Configure),
     /// Gives a budget's credentials, asked for by `credentials-wanted` or not. Answered by `ok`.
@@ -119,6 +121,7 @@ impl Request {
             "estimate" => Self::Estimate(fields(message)?),
             "simulate" => Self::Simulate(fields(message)?),
             "metrics" => Self::Metrics(fields(message)?),
+            "diagnose" => Self::Diagnose(fields(message)?),
             "configure" => Self::Configure(fields(message)?),
             "credentials" => {
                 // What is wrong may be quoted with it, and that may be the secret.

@@ -11,6 +11,7 @@ use crate::budget::{
 };
 use crate::check::{CheckMessage, ExistsMessage};
 use crate::credentials::{Credentials, Secrets};
+use crate::diagnosis::{DiagnosisMessage, FindingMessage};
 use crate::dialect::{DialectMessage, OwnDialectMessage, OwnWindowMessage, TimedMessage};
 use crate::error::{Code, WireError};
 use crate::job::JobMessage;
@@ -141,6 +142,8 @@ fn types() -> String {
         one::<GroupView>(),
         one::<BudgetView>(),
         one::<EstimateMessage>(),
+        one::<DiagnosisMessage>(),
+        one::<FindingMessage>(),
         one::<RuleUseMessage>(),
         one::<SimulationMessage>(),
         one::<TimelineMessage>(),

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use paceline_core::job::State;
+use paceline_protocol::diagnosis::{DiagnosisMessage, FindingMessage};
 use paceline_protocol::error::Code;
 use paceline_protocol::metrics::{
     AttemptsMessage, BudgetMetricsMessage, FailuresMessage, MeterMessage, MetricsMessage,
@@ -23,7 +24,7 @@ use paceline_protocol::reply::{
 use paceline_protocol::{Head, HostMessage, PROTOCOL, Request, Stamp, WireError};
 use serde_json::Value;
 
-const KINDS: [&str; 18] = [
+const KINDS: [&str; 19] = [
     "hello",
     "enqueue",
     "enqueue-many",
@@ -39,6 +40,7 @@ const KINDS: [&str; 18] = [
     "estimate",
     "simulate",
     "metrics",
+    "diagnose",
     "configure",
     "credentials",
     "bye",
@@ -131,6 +133,7 @@ fn host_messages() -> BTreeMap<&'static str, (Option<f64>, HostMessage)> {
         (9.0, "estimate", estimate()),
         (10.0, "simulation", simulation()),
         (12.0, "metrics", HostMessage::Metrics { metrics: metrics() }),
+        (12.0, "diagnosis", diagnosis()),
     ];
     let unasked = [
         ("snapshot", snapshot()),
@@ -252,6 +255,29 @@ fn jobs() -> HostMessage {
     HostMessage::Jobs {
         jobs: vec![full, bare],
         next: Some(257),
+    }
+}
+
+fn diagnosis() -> HostMessage {
+    let message = "please send `Retry-After`".to_owned();
+    let finding = FindingMessage {
+        code: "wait-hidden",
+        message,
+        headers: vec!["Retry-After".to_owned()],
+    };
+    let diagnosis = DiagnosisMessage {
+        budget: "crm".to_owned(),
+        answers: 3,
+        lost: 1,
+        refusals: 1,
+        unreadable: 0,
+        statuses: BTreeMap::from([(200, 2), (429, 1)]),
+        dialects: vec!["github"],
+        visible: vec!["content-type".to_owned()],
+        findings: vec![finding],
+    };
+    HostMessage::Diagnosis {
+        diagnosis: Box::new(diagnosis),
     }
 }
 

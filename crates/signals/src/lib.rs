@@ -7,6 +7,7 @@
 
 mod date;
 mod dialect;
+mod expose;
 mod json;
 mod number;
 mod own;

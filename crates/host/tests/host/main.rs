@@ -6,6 +6,7 @@ mod batching;
 mod budgets;
 mod checking;
 mod credentials;
+mod diagnosis;
 mod keys;
 mod kit;
 mod merging;
