@@ -221,7 +221,7 @@ impl Core {
         for seq in seqs {
             if let Some(job) = self.jobs.get_mut(seq) {
                 job.record.refused = true;
-                job.record.not_before = not_before.or(job.record.not_before);
+                job.record.not_before = job.record.not_before.max(not_before);
                 job.ready_at = job.record.not_before.map(|due| now.mono_of(due));
             }
         }
