@@ -10,6 +10,7 @@
 
 mod bench;
 mod browsers;
+mod chaos;
 mod demo;
 mod node;
 mod setup;
@@ -28,7 +29,9 @@ usage: cargo xtask COMMAND
   build                       build the worker wasm and the demo binary
   demo [ARGS]                 build and run the demo; ARGS go to it
   test [--no-e2e] [FILTERS]   run lints and all tests; with FILTERS only the tests whose names contain one
-  bench [ARGS]                measure in real browsers; ARGS go to Playwright: --project=chromium, -g NAME";
+  bench [ARGS]                measure in real browsers; ARGS go to Playwright: --project=chromium, -g NAME
+  chaos [--rounds N] [--seed S]
+                              random kills, freezes, outages and versions in Chromium; ends with what the server saw";
 
 type Outcome = Result<(), Box<dyn Error>>;
 
@@ -55,6 +58,7 @@ fn command(args: &[String]) -> Outcome {
         "demo" => demo::run(&root, rest),
         "test" => test::run(&root, rest),
         "bench" => bench::run(&root, rest),
+        "chaos" => chaos::run(&root, rest),
         "help" | "--help" | "-h" => {
             println!("{HELP}");
             Ok(())

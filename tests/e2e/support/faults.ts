@@ -80,11 +80,11 @@ export async function killSharedWorkers(browser: Browser, part = ""): Promise<nu
 }
 
 /** Browsers name their profile directory on the command line of each process that matters. */
-async function processesOf(dir: string): Promise<number[]> {
+export async function processesOf(dir: string, part = ""): Promise<number[]> {
   const { stdout } = await promisify(execFile)("ps", ["-A", "-ww", "-o", "pid=,stat=,args="], { maxBuffer: 1 << 26 });
   return stdout
     .split("\n")
-    .filter((line) => line.includes(dir))
+    .filter((line) => line.includes(dir) && line.includes(part))
     .map((line) => line.trim().split(/\s+/))
     .filter(([, stat]) => !stat!.startsWith("Z"))
     .map(([pid]) => Number(pid));
