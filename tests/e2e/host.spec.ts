@@ -52,7 +52,8 @@ test("metrics are told when asked for, and as they change to a page that listens
     const isOver = new Promise<any>((resolve) => {
       window.queue.addEventListener("metrics", ({ detail }) => detail.queue.done === 2 && detail.queue.live === 0 && resolve(detail));
     });
-    const jobs = [200, 200, 404].map((status) => ({ url: `${api}/status/${status}`, method: "PUT" }));
+    // Each of an address of its own: identical ones would go as one request.
+    const jobs = [200, 200, 404].map((status, at) => ({ url: `${api}/status/${status}?${at}`, method: "PUT" }));
     const { settled } = await window.queue.enqueueMany(jobs);
     await settled;
     return { told: await isOver, asked: await window.queue.metrics() };
