@@ -52,7 +52,10 @@ function after({ requests }: Report, admitted: number): { all: number; refused: 
   return { all: later.length, refused: later.filter(({ status }) => status === 429).length };
 }
 
+// The engine that reads is the same wasm in every browser; what differs is which headers a page may read.
 test.describe("a run of 1,000 under half of what the app believes", () => {
+  test.skip(({ browserName }) => browserName !== "chromium", "the words are read by the same code everywhere");
+
   for (const dialect of DIALECTS) {
     test(`ends, and is hardly refused after the first 200: ${dialect}`, async ({ openTabs, strict, account, server }) => {
       await strict.put(account, granting(150, { dialect }));
