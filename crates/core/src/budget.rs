@@ -188,7 +188,10 @@ impl Budget {
             let Some(limiter) = self.limiters.get_mut(*index) else {
                 continue;
             };
-            for spend in spends {
+            // What is on its way comes last: the history of a bucket is replayed as one, and would forget it.
+            let (live, over): (Vec<&Spend>, Vec<&Spend>) =
+                spends.iter().partition(|spend| spend.live.is_some());
+            for spend in over.into_iter().chain(live) {
                 match spend.live {
                     Some(ticket) => limiter.take_over(ticket, spend.cost, now),
                     None => limiter.restore(spend.cost, spend.start, spend.end, now),

@@ -1280,3 +1280,28 @@ fn a_store_that_is_always_slow_stops_nothing() {
     assert_eq!(world.server.arrivals.len(), 50);
     assert!(world.now < 60_000, "{}", world.now);
 }
+
+#[test]
+fn a_rule_that_replaces_another_knows_what_is_on_its_way_and_what_is_over() {
+    for algorithm in [Algorithm::Gcra, Algorithm::TokenBucket] {
+        let rule = |window_ms| LimitRule::new(8, window_ms, algorithm).expect("a rule");
+        let api = |window_ms| {
+            let id = BudgetId::parse("api").expect("a name");
+            BudgetConfig::new(id, vec![rule(window_ms)], None, 1_000, None).expect("a budget")
+        };
+        let mut world = World::with(api(2_000), 7);
+        let mut ways = vec![(5, 60_000), (5, 5)].into_iter();
+        world.latency = Box::new(move || ways.next().unwrap_or((5, 5)));
+        let heavy = card("on its way").cost(6);
+        world.enqueue(vec![heavy, card("over")]);
+        world.run_until(20);
+        world.enqueue(cards("j", 8));
+        world.run_until(40);
+
+        world.input(Input::Configure(vec![api(4_000)]));
+        world.run_until(60);
+
+        let started = world.server.starts().len();
+        assert_eq!(started, 3, "{algorithm:?}: eight units are spent");
+    }
+}
