@@ -48,8 +48,9 @@ for (const [form, path, exists] of [
 }
 
 for (const kind of ["drop-after-apply", "drop-before-apply"]) {
-  test(`a connection that ends by ${kind} leaves one effect`, async ({ page, server, strict, account }) => {
-    // Over HTTP/2: there no browser repeats a request by itself.
+  test(`a connection that ends by ${kind} leaves one effect`, async ({ page, browserName, server, strict, account }) => {
+    test.skip(browserName === "firefox", "Firefox itself sends again what was dropped");
+    // Over HTTP/2: there Chromium repeats no request by itself.
     await strict.put(account, { idempotency: false, faults: [{ nth: 1, kind }] });
     const api = `${server.https}/strict/${account}/api`;
     await page.goto(`${server.http}/blank`);
