@@ -151,16 +151,8 @@ impl Sync {
             return false;
         };
         let window = Window::of(signal);
-        let started = match self.flights.get_mut(&ticket) {
-            Some(flight) => {
-                flight.spoken.push(window.clone());
-                flight.started
-            }
-            // The attempt spends another budget: nothing that was said of this one can be older.
-            None => Mono::default(),
-        };
         let was_closed = self.closed_until(now).is_some();
-        self.forget_older(&window, started, now.mono);
+        self.speaks_of(ticket, &window, now.mono);
         let resets_at = came_at.plus(reset_ms.min(MAX_RESET_MS)).plus(GRAIN_MS);
         self.words.push(Word {
             window,
@@ -216,16 +208,19 @@ impl Sync {
         signal: &BudgetSignal,
         now: Mono,
     ) {
-        let window = Window::of(signal);
-        let Some(flight) = self.flights.get_mut(&ticket) else {
-            return;
-        };
-        flight.spoken.push(window.clone());
-        let started = flight.started;
-        self.forget_older(&window, started, now);
+        self.speaks_of(ticket, &Window::of(signal), now);
     }
 
-    fn forget_older(&mut self, window: &Window, started: Mono, now: Mono) {
+    /// Notes that an answer speaks of a window, and forgets what older ones said of it.
+    fn speaks_of(&mut self, ticket: Ticket, window: &Window, now: Mono) {
+        let started = match self.flights.get_mut(&ticket) {
+            Some(flight) => {
+                flight.spoken.push(window.clone());
+                flight.started
+            }
+            // The attempt spends another budget: nothing that was said of this one can be older.
+            None => Mono::default(),
+        };
         self.words.retain(|old| {
             let is_older = old.window == *window && old.came_at <= started;
             old.resets_at > now && !is_older
