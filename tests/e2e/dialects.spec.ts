@@ -79,19 +79,20 @@ test.describe("a run of 1,000 under half of what the app believes", () => {
 
 test("all is done where another origin may read no header", async ({ openTabs, strict, account, server }) => {
   const accounts = DIALECTS.map((dialect) => ({ dialect, name: `${account}-${dialect}` }));
-  for (const { dialect, name } of accounts) await strict.put(name, granting(40, { dialect, expose_headers: false }));
+  // So little that any machine is faster: else it is the machine that paces, and no limit is in the way.
+  for (const { dialect, name } of accounts) await strict.put(name, granting(10, { dialect, expose_headers: false }));
   const [tab] = await openTabs(1);
   const apiOf = (name: string) => `${server.https}/strict/${name}/api`;
-  await connect(tab!, accounts.map(({ dialect, name }) => ({ id: dialect, api: apiOf(name), limit: "80/1s", dialect })));
+  await connect(tab!, accounts.map(({ dialect, name }) => ({ id: dialect, api: apiOf(name), limit: "20/1s", dialect })));
 
-  const settled = await Promise.all(accounts.map(({ name }) => bulk(tab!, apiOf(name), 200)));
+  const settled = await Promise.all(accounts.map(({ name }) => bulk(tab!, apiOf(name), 60)));
 
-  expect(settled).toEqual(Array(DIALECTS.length).fill({ done: 200, failed: 0, cancelled: 0 }));
+  expect(settled).toEqual(Array(DIALECTS.length).fill({ done: 60, failed: 0, cancelled: 0 }));
   for (const { name } of accounts) {
     const report = await strict.report(name);
     // It was another origin, and the limit was really in the way.
     expect(report.preflights).toBeGreaterThan(0);
     expect(report.rejected).toBeGreaterThan(0);
-    expect(report).toMatchObject({ accepted: 200, applied: 200, duplicated: 0 });
+    expect(report).toMatchObject({ accepted: 60, applied: 60, duplicated: 0 });
   }
 });
