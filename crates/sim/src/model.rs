@@ -478,7 +478,13 @@ impl Model {
             if job.seq == carrier.seq {
                 continue;
             }
-            let (seq, attempt) = (job.seq, job.attempt);
+            // An owner that has lost its place and does not know yet sends what it claimed itself.
+            let own = job
+                .claims
+                .iter()
+                .rev()
+                .find(|(_, claim)| claim.epoch == epoch);
+            let (seq, attempt) = (job.seq, own.map_or(job.attempt, |(attempt, _)| *attempt));
             self.check_order(seq, attempt)?;
             let claim = self
                 .jobs
