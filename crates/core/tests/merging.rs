@@ -5,8 +5,9 @@ mod kit;
 use std::collections::BTreeMap;
 
 use kit::{CardExt, Script, World, budget, card};
-use paceline_core::ids::{GroupId, JobId};
-use paceline_core::io::{Filter, Force, Input, Reply, Target};
+use paceline_core::change::Change;
+use paceline_core::ids::{GroupId, JobId, RequestId};
+use paceline_core::io::{CommitFailure, Effect, Filter, Force, Input, Reply, Target};
 use paceline_core::job::{Card, HoldCause, Lane, Reason, State};
 use paceline_core::kind::Kind;
 
@@ -476,4 +477,48 @@ fn nothing_is_lost_and_nothing_overtakes_in_any_interleaving() {
         }
         assert!(merges > 0 || seed > 0, "nothing was merged");
     }
+}
+
+#[test]
+fn what_is_claimed_together_is_stored_together_though_the_merge_could_not_be_stored() {
+    let mut world = held();
+    let now = world.clock();
+    let mut handle = |input| {
+        world.core.handle(input, now).expect("drained");
+        std::iter::from_fn(|| world.core.poll_effect())
+            .filter_map(|effect| {
+                if let Effect::Commit {
+                    commit, changes, ..
+                } = effect
+                {
+                    return Some((commit, changes));
+                }
+                None
+            })
+            .collect::<Vec<_>>()
+    };
+    let first = handle(Input::Enqueue {
+        request: RequestId(1),
+        cards: vec![patch("a"), patch("b")],
+    });
+    let merge = handle(Input::Committed(first[0].0));
+    let opened = handle(Input::Resume {
+        request: RequestId(2),
+        budget: None,
+    });
+
+    handle(Input::CommitFailed(merge[0].0, CommitFailure::Full));
+
+    let carried = |changes: &[Change]| {
+        let mut changes = changes.iter();
+        changes.any(|change| matches!(change, Change::PutRecord { record, .. } if record.merged_into.is_some()))
+    };
+    let claims = |changes: &[Change]| {
+        let mut changes = changes.iter();
+        changes.any(|change| matches!(change, Change::PutRecord { record, .. } if record.state == State::Sending))
+    };
+    let claim = opened.iter().find(|(_, changes)| claims(changes));
+    let (_, changes) = claim.expect("a claim before the merge has failed");
+    assert!(carried(&merge[0].1), "{merge:?}");
+    assert!(carried(changes), "{changes:?}");
 }

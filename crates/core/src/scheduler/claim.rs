@@ -141,6 +141,7 @@ impl Core {
             false
         });
         self.draft.touched.records.insert(seq);
+        self.claim_members(seq);
         self.fill_batch(seq, longest, now);
         self.claiming = self.claiming.saturating_add(1);
         let start = start.mono;

@@ -140,6 +140,22 @@ impl Core {
         }
     }
 
+    /// Stores with a claim what it carries, where that is not stored yet: the commit that merged it may fail after this one
+    /// has been begun, and what is sent together has to be found together.
+    pub(super) fn claim_members(&mut self, carrier: Seq) {
+        let Some(job) = self.jobs.get(&carrier) else {
+            return;
+        };
+        let is_on_its_way = |member: &&Seq| {
+            let touched = self.pending.values().map(|pending| &pending.touched);
+            touched
+                .chain([&self.unsaved.touched])
+                .any(|touched| touched.records.contains(member))
+        };
+        let members = job.members.iter().filter(is_on_its_way).copied();
+        self.draft.touched.records.extend(members);
+    }
+
     fn set_carrier(&mut self, seq: Seq, carrier: Option<Seq>, now: Now) {
         self.exit(seq, State::Queued);
         if let Some(job) = self.jobs.get_mut(&seq) {
