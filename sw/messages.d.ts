@@ -27,6 +27,8 @@ export type Hello = {
 export type Enqueue = {
   /** The job. */
   job: JobMessage,
+  /** Whether a host before this one had accepted it: a job that has ended since is not made anew. */
+  again?: boolean | null,
 };
 
 /** The fields of `enqueue-many`. */
@@ -35,6 +37,8 @@ export type EnqueueMany = {
   jobs: Array<JobMessage>,
   /** The bulk action that they belong to; the host makes a name where none is given. */
   group?: string | null,
+  /** Whether a host before this one had accepted them: jobs that have ended since are not made anew. */
+  again?: boolean | null,
 };
 
 /** The fields of `cancel`: `jobs` or `group`. */
@@ -910,7 +914,7 @@ export type WireError = {
 };
 
 /** A stable code of the public contract. */
-export type Code = "bad-job" | "unknown-budget" | "secret-header" | "never-fits" | "queue-full" | "storage-full" | "storage" | "protocol";
+export type Code = "bad-job" | "unknown-budget" | "secret-header" | "never-fits" | "queue-full" | "storage-full" | "storage" | "cleared" | "protocol";
 
 /** The state of a job. */
 export type State = "queued" | "sending" | "retry-wait" | "done" | "failed" | "cancelled";

@@ -86,18 +86,19 @@ export class Unsettled {
   }
 
   /**
-   * Asks another host for all that one before it had accepted. It knows the jobs by their ids and tells how they are.
+   * Asks another host for all that one before it had accepted. It knows the jobs by their ids and tells how they are; one
+   * that it does not know has ended meanwhile, and is not to be made anew.
    * @param {(message: Request) => Promise<any>} request
    */
   askAgain(request) {
     for (const [id, job] of this.#jobs) {
       if (!job.isAccepted) continue;
       const failed = (/** @type {any} */ { code, message }) => this.settle({ id, state: "failed", code, message });
-      request(job.message).then((reply) => this.accepted(reply.job), failed);
+      request({ ...job.message, again: true }).then((reply) => this.accepted(reply.job), failed);
     }
     for (const bulk of this.#bulks) {
       if (!bulk.isAccepted) continue;
-      request(bulk.message).catch((error) => this.#bulks.delete(bulk) && bulk.reject(error));
+      request({ ...bulk.message, again: true }).catch((error) => this.#bulks.delete(bulk) && bulk.reject(error));
     }
   }
 

@@ -115,6 +115,14 @@ pub enum Input {
         /// The jobs; a known name is the same job, and the known one is kept.
         cards: Vec<Card>,
     },
+    /// A tab that lost its host asks for jobs that had been accepted. A stored one that is not known any more has ended
+    /// since and is not made anew; with none left, the reply is [`Refusal::Gone`].
+    EnqueueAgain {
+        /// The request to reply to.
+        request: RequestId,
+        /// The jobs, as they were handed in.
+        cards: Vec<Card>,
+    },
     /// A commit is durable.
     Committed(CommitId),
     /// A commit failed; nothing of it is stored.
@@ -361,6 +369,8 @@ pub enum Refusal {
     Storage,
     /// A budget that is not known.
     UnknownBudget(BudgetId),
+    /// Jobs that had been accepted, have ended since, and are forgotten.
+    Gone,
 }
 
 /// Something that every tab may want to know.

@@ -333,6 +333,7 @@ impl Core {
             Input::Recovered(stored) => self.recover(stored, now),
             Input::Configure(budgets) => self.configure(budgets, now),
             Input::Enqueue { request, cards } => self.accept(request, cards, now),
+            Input::EnqueueAgain { request, cards } => self.accept_again(request, cards, now),
             Input::Committed(commit) => self.committed(commit, now),
             Input::CommitFailed(commit, failure) => self.commit_failed(commit, failure, now),
             Input::Answered {

@@ -5,7 +5,7 @@ mod kit;
 use kit::{CardExt, EPOCH, Script, World, budget, card, cards};
 use paceline_core::config::{Algorithm, BudgetConfig, LimitRule};
 use paceline_core::ids::{BudgetId, CommitId, JobId, RequestId};
-use paceline_core::io::{Answer, CommitFailure, Effect, Input, Reply, Target, Verdict};
+use paceline_core::io::{Answer, CommitFailure, Effect, Input, Refusal, Reply, Target, Verdict};
 use paceline_core::job::{Card, HoldCause, Lane, Reason, State};
 use paceline_core::signals::Signals;
 use paceline_core::time::Now;
@@ -307,6 +307,46 @@ fn a_repeat_whose_key_was_forgotten_while_its_claim_was_stored_is_not_sent() {
         (*state, outcome.reason),
         (State::Failed, Some(Reason::OutcomeUnknown))
     );
+}
+
+#[test]
+fn a_cancelled_job_that_its_tab_asks_for_when_it_is_forgotten_is_not_made_anew() {
+    const LONG_MS: u64 = 30 * 86_400_000;
+    let mut world = World::new(&["10/1s"], None);
+    world.input(Input::Hold {
+        request: None,
+        budget: None,
+        cause: HoldCause::User,
+    });
+    world.enqueue(vec![card("a")]);
+    world.run_until(10);
+    world.input(Input::Cancel {
+        request: None,
+        target: Target::Jobs(vec![JobId::parse("a").expect("a name")]),
+        reason: Reason::Cancelled,
+    });
+    world.run_until(LONG_MS);
+    // What is forgotten goes with the next commit.
+    world.enqueue(vec![card("b")]);
+    world.run_until(LONG_MS + 10);
+    assert_eq!(world.disk.batches.len(), 1, "{:?}", world.disk.batches);
+
+    let again = |cards| move |request| Input::EnqueueAgain { request, cards };
+    let one = world.request(again(vec![card("a")]));
+    let both = world.request(again(vec![card("a"), card("b")]));
+    let mut read = card("c");
+    read.ephemeral = true;
+    let read = world.request(again(vec![read]));
+    world.run_until(LONG_MS + 20);
+
+    assert_eq!(world.reply(one), Some(&Reply::Refused(Refusal::Gone)));
+    let accepted = |request| match world.reply(request) {
+        Some(Reply::Accepted { jobs }) => jobs.iter().map(|(id, ..)| id.to_string()).collect(),
+        other => panic!("{other:?}"),
+    };
+    let (both, read): (Vec<_>, Vec<_>) = (accepted(both), accepted(read));
+    assert_eq!((both, read), (vec!["b".to_owned()], vec!["c".to_owned()]));
+    assert_eq!(world.core.snapshot(world.clock()).counts[0], 2);
 }
 
 /// The last commit that was asked for.

@@ -33,7 +33,9 @@ use commits::Commits;
 use credentials::Credentials;
 use paceline_core::Core;
 use paceline_core::ids::{BatchNo, GroupId, JobId, RequestId, Seq};
-use paceline_core::io::{Effect, Event, Found, Input, Network, NoAnswer, Reply, Target, Verdict};
+use paceline_core::io::{
+    Effect, Event, Found, Input, Network, NoAnswer, Refusal, Reply, Target, Verdict,
+};
 use paceline_core::job::{GroupRecord, HoldCause, Reason};
 use paceline_core::scheduler::WakeReason;
 use paceline_core::time::{Mono, Now};
@@ -688,12 +690,20 @@ impl<B: Clone + Default> Host<B> {
         request
     }
 
+    /// Tells whether this was asked of a group of which something is still known.
+    fn is_group(&self, what: &What) -> bool {
+        matches!(what, What::Many(group) if self.core.group(group).is_some())
+    }
+
     fn reply(&mut self, request: RequestId, reply: Reply) {
         let Some(Asked { tab, re, what }) = self.asked.remove(&request) else {
             return;
         };
         match reply {
             Reply::Accepted { jobs } => self.reply_accepted(tab, re, what, jobs),
+            Reply::Refused(Refusal::Gone) if self.is_group(&what) => {
+                self.reply_accepted(tab, re, what, Vec::new());
+            }
             Reply::Refused(refusal) => {
                 let error = wire::refusal(&refusal, &what);
                 self.post(tab, Some(re), HostMessage::Error(error));

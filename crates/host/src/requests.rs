@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use paceline_core::ids::{GroupId, JobId, MAX_NAME_CHARS};
+use paceline_core::ids::{GroupId, JobId, MAX_NAME_CHARS, RequestId};
 use paceline_core::io::{Filter, Force, Input, Target};
 use paceline_core::job::{Card, GroupRecord, HoldCause, Lane, Outcome, Reason, State};
 use paceline_core::time::Now;
@@ -179,7 +179,8 @@ impl<B: Clone + Default> Host<B> {
         let card = self.card(tab, &enqueue.job, "job", Lane::Interactive, None, size, now)?;
         self.hand_in(std::slice::from_ref(&card), bodies);
         let request = self.ask(tab, re, What::One);
-        self.accept(request, vec![card], now);
+        let is_again = enqueue.again == Some(true);
+        self.accept(request, vec![card], is_again, now);
         Ok(())
     }
 
@@ -216,11 +217,12 @@ impl<B: Clone + Default> Host<B> {
         }
         self.hand_in(&cards, bodies);
         let request = self.ask(tab, re, What::Many(group));
-        self.accept(request, cards, now);
+        let is_again = enqueue.again == Some(true);
+        self.accept(request, cards, is_again, now);
         Ok(())
     }
 
-    fn accept(&mut self, request: paceline_core::ids::RequestId, cards: Vec<Card>, now: Now) {
+    fn accept(&mut self, request: RequestId, cards: Vec<Card>, is_again: bool, now: Now) {
         let implicit: Vec<_> = cards
             .iter()
             .filter_map(|card| self.budgets.use_implicit(&card.budget))
@@ -228,7 +230,12 @@ impl<B: Clone + Default> Host<B> {
         if !implicit.is_empty() {
             self.drive(Input::Configure(implicit), now);
         }
-        self.drive(Input::Enqueue { request, cards }, now);
+        // A store in memory died with its host: all in it is made anew.
+        let input = match is_again && self.config.durable {
+            true => Input::EnqueueAgain { request, cards },
+            false => Input::Enqueue { request, cards },
+        };
+        self.drive(input, now);
         self.bodies.drop_incoming();
     }
 

@@ -43,6 +43,9 @@ pub(crate) fn refusal(refusal: &Refusal, what: &What) -> WireError {
             "a declared budget",
             budget.as_str(),
         ),
+        Refusal::Gone => {
+            WireError::plain(Code::Cleared, "it has ended, and how is no longer known")
+        }
         _ => WireError::plain(Code::Protocol, "refused"),
     }
 }

@@ -22,6 +22,8 @@ pub enum Code {
     StorageFull,
     /// The storage failed.
     Storage,
+    /// A job or bulk action that had been accepted, has ended since, and is forgotten.
+    Cleared,
     /// The message is none of this protocol.
     Protocol,
 }

@@ -184,6 +184,9 @@ pub struct Hello {
 pub struct Enqueue {
     /// The job.
     pub job: JobMessage,
+    /// Whether a host before this one had accepted it: a job that has ended since is not made anew.
+    #[serde(default)]
+    pub again: Option<bool>,
 }
 
 /// The fields of `enqueue-many`.
@@ -195,6 +198,9 @@ pub struct EnqueueMany {
     /// The bulk action that they belong to; the host makes a name where none is given.
     #[serde(default)]
     pub group: Option<String>,
+    /// Whether a host before this one had accepted them: jobs that have ended since are not made anew.
+    #[serde(default)]
+    pub again: Option<bool>,
 }
 
 /// The fields of `cancel`: `jobs` or `group`.

@@ -246,7 +246,8 @@ impl Tab {
             .values()
             .map(|ask| format!("{:?}", ask.what))
             .collect();
-        for (message, what) in again {
+        for (mut message, what) in again {
+            message["again"] = json!(true);
             if !asked.contains(&format!("{what:?}")) {
                 self.last_re += 1;
                 self.asks.insert(

@@ -39,6 +39,18 @@ impl Core {
         });
     }
 
+    /// Takes jobs that had been accepted before. What is stored outlives its host, so one that is not known has ended: made
+    /// anew, it would be sent although somebody cancelled it. Only what is not stored died with its host.
+    pub(super) fn accept_again(&mut self, request: RequestId, mut cards: Vec<Card>, now: Now) {
+        cards.retain(|card| card.ephemeral || self.is_known(&card.id));
+        if cards.is_empty() {
+            let reply = Reply::Refused(Refusal::Gone);
+            self.effects.push_back(Effect::Reply { request, reply });
+        } else {
+            self.accept(request, cards, now);
+        }
+    }
+
     pub(super) fn is_known(&self, id: &JobId) -> bool {
         self.ids.contains_key(id) || self.dropped_ids.contains(id)
     }

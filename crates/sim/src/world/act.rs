@@ -325,7 +325,7 @@ impl World {
                     timeout_ms: Some(f64::INFINITY),
                     ..JobMessage::default()
                 };
-                let request = Ok(Request::Enqueue(Box::new(Enqueue { job })));
+                let request = Ok(Request::Enqueue(Box::new(Enqueue { job, again: None })));
                 self.feed(
                     life,
                     HostInput::Message {
