@@ -230,7 +230,7 @@ impl Forecast {
 
     fn end(&mut self, ticket: Ticket, owner: Option<usize>, at: Mono) {
         self.budget.answered(ticket, self.latency_ms, at);
-        self.budget.succeeded(at);
+        self.budget.succeeded(at, at);
         if let Some(running) = owner.and_then(|owner| self.loads.get_mut(owner)) {
             note_end(running, at);
         }

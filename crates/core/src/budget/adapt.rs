@@ -35,8 +35,14 @@ impl Budget {
         self.adapt(self.factor_permille / 2, now);
     }
 
-    /// Notes a success. Returns whether what is stored of the budget changed.
-    pub(crate) fn succeeded(&mut self, now: Mono) -> bool {
+    /// Notes a success of an attempt that was claimed at `started`. Returns whether what is stored of the budget changed.
+    ///
+    /// One that was on its way when the last refusal came says nothing of the time after it: else the few that a server
+    /// still admits of a burst would make each guess of a hidden refusal the first one.
+    pub(crate) fn succeeded(&mut self, started: Mono, now: Mono) -> bool {
+        if self.closed_at.is_some_and(|closed| started <= closed) {
+            return false;
+        }
         if let (Some(allowed), Some(max)) = (self.slow_start, self.max_in_flight()) {
             let doubled = allowed.saturating_mul(2);
             self.slow_start = (doubled < max).then_some(doubled);

@@ -144,7 +144,7 @@ fn concurrency_alone_restarts_at_one_and_doubles() {
     assert!(check(&mut budget, 1, open).is_err());
 
     budget.answered(ticket(1), 10, open);
-    budget.succeeded(open);
+    budget.succeeded(open, open);
 
     budget.take(ticket(2), 1, now(open.as_millis()));
     assert!(check(&mut budget, 1, open).is_ok());
@@ -200,6 +200,28 @@ fn concurrency_bounds_the_estimate() {
 }
 
 #[test]
+fn an_answer_of_before_a_refusal_leaves_the_guesses_doubling() {
+    let mut budget = budget(&["10/s"], None);
+    let mut rng = Rand64::new(1);
+    let guess = |budget: &mut Budget, rng: &mut Rand64, clock| {
+        budget.refused(at(clock), None, now(clock), rng);
+        let until = budget.pause().expect("a pause").until;
+        budget.reopen_if_due(until);
+        until.since(at(clock))
+    };
+
+    let first = guess(&mut budget, &mut rng, 100);
+    budget.succeeded(at(90), at(120));
+    let second = guess(&mut budget, &mut rng, 5_000);
+    budget.succeeded(at(9_000), at(9_100));
+    let third = guess(&mut budget, &mut rng, 20_000);
+
+    assert!((1_000..2_001).contains(&first), "{first}");
+    assert!((2_000..3_001).contains(&second), "{second}");
+    assert!((1_000..2_001).contains(&third), "{third}");
+}
+
+#[test]
 fn each_refusal_halves_and_each_clean_stretch_gives_a_tenth_back() {
     let mut budget = budget(&["100/s"], None);
     let mut rng = Rand64::new(1);
@@ -207,9 +229,9 @@ fn each_refusal_halves_and_each_clean_stretch_gives_a_tenth_back() {
     budget.reopen_if_due(at(3_000));
     assert_eq!(budget.believed_free(at(3_000)), 50);
 
-    budget.succeeded(at(5_000));
+    budget.succeeded(at(5_000), at(5_000));
     assert_eq!(budget.believed_free(at(5_000)), 50);
-    assert!(budget.succeeded(at(10_001)));
+    assert!(budget.succeeded(at(10_001), at(10_001)));
 
     assert_eq!(budget.believed_free(at(10_001)), 60);
     assert_eq!(budget.record(now(0)).factor_permille, Some(600));

@@ -48,12 +48,12 @@ impl Core {
         let Some(job) = self.jobs.get(&seq) else {
             return;
         };
-        let budget_id = job.card.budget.clone();
+        let (budget_id, claimed_at) = (job.card.budget.clone(), job.claimed_at);
         if let Some(budget) = self.budgets.get_mut(&budget_id) {
             budget.answered((seq, attempt), took_ms, ended_at);
             if is_heard(&answer) {
                 budget.access.worked(job.sent_with);
-                if budget.succeeded(now.mono) {
+                if budget.succeeded(claimed_at, now.mono) {
                     self.draft.touched.budgets.insert(budget_id);
                 }
             }
@@ -62,7 +62,7 @@ impl Core {
         let is_heard = is_heard(&answer) || answer.verdict == Verdict::Unauthorized;
         self.each_of(&parents, |parent| {
             parent.answered((seq, attempt), took_ms, ended_at);
-            is_heard && parent.succeeded(now.mono)
+            is_heard && parent.succeeded(claimed_at, now.mono)
         });
         self.network(Network::Online);
         match (answer.verdict, answer.items.take()) {
