@@ -77,6 +77,40 @@ test.describe("a run of 1,000 under half of what the app believes", () => {
   }
 });
 
+test("refusals that a browser hides close the budget by guesses that double, and all is done", async ({ openTabs, strict, account, server }) => {
+  // An edge refuses before the API is asked: without CORS headers a page sees a lost connection.
+  const few = { limit: 5, window_ms: 60_000, algorithm: "sliding-log" };
+  await strict.put(account, { limits: [few], latency_ms: [20, 60], dialect: "none", cors_on_refusals: false });
+  const [tab] = await openTabs(1);
+  const api = `${server.https}/strict/${account}/api`;
+  await connect(tab!, [{ id: "edge", api, limit: "40/1s", dialect: "auto" }]);
+  await tab!.evaluate(() => {
+    const kept = Object.assign(window.kept, { closings: 0, isClosed: false, shown: [] });
+    window.queue.addEventListener("paused", () => {
+      if (!kept.isClosed) kept.closings += 1;
+      kept.isClosed = true;
+    });
+    window.queue.addEventListener("resumed", () => (kept.isClosed = false));
+    window.queue.subscribe(({ byBudget }) => kept.shown.push(byBudget.edge));
+  });
+  const settled = bulk(tab!, api, 40);
+
+  await tab!.waitForFunction(() => window.kept.closings >= 3, null, { timeout: 60_000 });
+  await strict.patch(account, { limits: [{ ...few, limit: 1_000 }] });
+
+  expect(await settled).toEqual({ done: 40, failed: 0, cancelled: 0 });
+  const { paused, shown } = await tab!.evaluate(() => window.kept);
+  expect(paused.every(({ isEstimate }: { isEstimate: boolean }) => isEstimate)).toBe(true);
+  expect(shown).toContainEqual(expect.objectContaining({ cause: "paused", pauseIsEstimate: true, pausedUntil: expect.any(Number) }));
+  const report = await strict.report(account);
+  expect(report).toMatchObject({ applied: 40, duplicated: 0 });
+  // A refusal arrives before it is heard, and the next request after the pause: the server sees each wait whole.
+  const starts = report.requests.map(({ arrived_ms }) => arrived_ms).sort((one, other) => one - other);
+  const waits = starts.slice(1).map((start, index) => start - starts[index]!).filter((wait) => wait >= 1_000);
+  expect(waits.length).toBeGreaterThanOrEqual(3);
+  [1_000, 2_000, 4_000].forEach((guess, index) => expect(waits[index]).toBeGreaterThanOrEqual(guess));
+});
+
 test("all is done where another origin may read no header", async ({ openTabs, strict, account, server }) => {
   const accounts = DIALECTS.map((dialect) => ({ dialect, name: `${account}-${dialect}` }));
   // So little that any machine is faster: else it is the machine that paces, and no limit is in the way.

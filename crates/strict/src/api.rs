@@ -201,7 +201,9 @@ fn respond(judge: &Judge, verdict: &Verdict, asker: &Asker, number: u64) -> Resp
         }
     }
     let fault = verdict.fault.as_ref().map(|fault| fault.kind);
-    if fault != Some(FaultKind::NoCors) {
+    let is_refusal = matches!(verdict.answer, Answer::Refused(_));
+    let is_hidden = is_refusal && !scenario.cors_on_refusals;
+    if fault != Some(FaultKind::NoCors) && !is_hidden {
         asker.admit(response.headers_mut());
         if scenario.expose_headers {
             asker.expose(response.headers_mut());

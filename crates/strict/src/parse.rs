@@ -59,6 +59,7 @@ impl Scenario {
         fields.set("count_at", &mut next.count_at, word)?;
         fields.set("idempotency", &mut next.idempotency, boolean)?;
         fields.set("expose_headers", &mut next.expose_headers, boolean)?;
+        fields.set("cors_on_refusals", &mut next.cors_on_refusals, boolean)?;
         fields.set("clock_skew_ms", &mut next.clock_skew_ms, skew)?;
         fields.set("outside_per_s", &mut next.outside_per_s, |at, v| {
             number(at, v, 0.0..=MAX_OUTSIDE_PER_S)

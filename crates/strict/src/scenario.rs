@@ -265,6 +265,8 @@ pub struct Scenario {
     pub idempotency: bool,
     /// Whether another origin may read the headers.
     pub expose_headers: bool,
+    /// Whether a page of another origin may read a refusal; an edge that refuses before the API is asked may not say so.
+    pub cors_on_refusals: bool,
     /// How far the server's wall clock is off.
     pub clock_skew_ms: i64,
     /// Foreign requests per second that use the same limits.
@@ -296,6 +298,7 @@ impl Default for Scenario {
             count_at: CountAt::Middle,
             idempotency: true,
             expose_headers: true,
+            cors_on_refusals: true,
             clock_skew_ms: 0,
             outside_per_s: 0.0,
             cost: BTreeMap::new(),

@@ -96,6 +96,23 @@ async fn another_origin_may_read_everything_or_only_what_is_safelisted() {
 }
 
 #[tokio::test]
+async fn an_edge_may_hide_its_refusals_from_another_origin() {
+    let server = Server::with(json!({
+        "limits": [{ "limit": 1, "window_ms": 600_000 }], "cors_on_refusals": false }))
+    .await;
+
+    let served = server.post(&[ORIGIN], "{}").await;
+    let refused = server.post(&[ORIGIN], "{}").await;
+
+    let origin = |answer: &kit::Answer| {
+        let origin = answer.header("access-control-allow-origin");
+        (answer.status, origin.map(str::to_owned))
+    };
+    assert_eq!(origin(&served), (200, Some(ORIGIN.1.to_owned())));
+    assert_eq!(origin(&refused), (429, None));
+}
+
+#[tokio::test]
 async fn preflights_are_answered_at_once_and_counted_apart() {
     let server = Server::with(one_per_ten_minutes(
         json!({ "latency_ms": [600_000, 600_000] }),

@@ -16,6 +16,7 @@ export interface Scenario {
   count_at?: "arrival" | "middle" | "answer";
   idempotency?: boolean;
   expose_headers?: boolean;
+  cors_on_refusals?: boolean;
   clock_skew_ms?: number;
   outside_per_s?: number;
   cost?: Record<string, number>;

@@ -14,7 +14,7 @@ fn every_field_of_a_whole_scenario_is_taken() {
     let scenario = Scenario::parse(&json!({
         "limits": [{ "limit": 10, "window_ms": 1000, "algorithm": "sliding-log" }], "max_in_flight": null,
         "dialect": "github", "retry_after": "date", "latency_ms": [20, 120], "count_at": "answer",
-        "idempotency": false, "expose_headers": false, "clock_skew_ms": -5, "outside_per_s": 0.5,
+        "idempotency": false, "expose_headers": false, "cors_on_refusals": false, "clock_skew_ms": -5, "outside_per_s": 0.5,
         "cost": { "POST": 5 }, "count_refused": true, "preflight": "counted", "seed": 9,
         "faults": [{ "nth": 3, "kind": "status", "status": 503 }, { "rate": 0.5, "seed": 2, "kind": "hang" }] }))
     .expect("a scenario");
