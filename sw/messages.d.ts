@@ -256,8 +256,8 @@ export type BatchMessage = {
   url: string,
   /** The method, `POST` by default. */
   method?: string | null,
-  /** The most items of one request, up to 1000. */
-  max: number,
+  /** The most items of one request, up to 1000; what the preset of the budget documents of the endpoint by default. */
+  max?: number | null,
   /** The most bytes of the stored requests of one, up to 16 MiB; that by default. */
   maxBytes?: number | null,
   /** The field of the request's body that holds the items, `items` by default; empty when the body is the array itself. */

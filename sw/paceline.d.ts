@@ -81,8 +81,11 @@ export interface BatchOptions {
   url: string;
   /** `POST` when absent. */
   method?: "POST" | "PUT" | "PATCH";
-  /** The most items of one request, up to 1,000. A batch takes what waits when its turn comes; it does not wait for more. */
-  max: number;
+  /**
+   * The most items of one request, up to 1,000. A batch takes what waits when its turn comes; it does not wait for more.
+   * May be left out where the budget's preset knows the endpoint.
+   */
+  max?: number;
   /** The most bytes of the stored requests of one, up to 16 MiB. */
   maxBytes?: number;
   /** The field of the request's body that holds the items, `items` when absent; empty when the body is the array itself. */
@@ -96,7 +99,10 @@ export interface BatchOptions {
   matchBy?: string;
   /** The field of a result that holds its HTTP status, `status` when absent. A result without it has the answer's. */
   status?: string;
-  /** Units that one request uses, however many items it has. */
+  /**
+   * Units that one request uses, however many items it has; 1 when absent, or what a full one costs where the budget's
+   * preset says that each item of this endpoint counts.
+   */
   cost?: number;
 }
 

@@ -26,8 +26,9 @@ pub struct BatchMessage {
     /// The method, `POST` by default.
     #[serde(default)]
     pub method: Option<String>,
-    /// The most items of one request, up to 1000.
-    pub max: f64,
+    /// The most items of one request, up to 1000; what the preset of the budget documents of the endpoint by default.
+    #[serde(default)]
+    pub max: Option<f64>,
     /// The most bytes of the stored requests of one, up to 16 MiB; that by default.
     #[serde(default)]
     pub max_bytes: Option<f64>,
@@ -117,7 +118,8 @@ fn parse_batch(message: &BatchMessage, at: &str) -> Result<Batch, WireError> {
         "a whole number from 1 to 1000",
         "a whole number from 1 to 16777216",
     );
-    let max_items = number("max", items, message.max)?;
+    let max = message.max.ok_or_else(|| bad("max", items, "none"))?;
+    let max_items = number("max", items, max)?;
     let max_bytes = message
         .max_bytes
         .map(|value| number("maxBytes", bytes, value));

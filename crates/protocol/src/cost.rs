@@ -98,6 +98,11 @@ pub fn cost_of(costs: &[Cost], method: &str, url: &str) -> Option<u32> {
     costs.iter().find(fits).map(|cost| cost.cost)
 }
 
+/// Tells whether the path of a URL fits a pattern.
+pub(crate) fn is_path(pattern: &str, url: &str) -> bool {
+    matches(pattern, path_of(url))
+}
+
 /// The path of an absolute URL, without query and fragment.
 fn path_of(url: &str) -> &str {
     let host = url.split_once("://").map_or(url, |(_, rest)| rest);

@@ -3,10 +3,11 @@
 //! Invariant: a field that the app gives wins as a whole over the preset's. Rules that count only some requests
 //! stay out of the budget: they would hold up what they do not mean.
 
-use paceline_signals::{Preset, PresetError, PresetLimit};
+use paceline_signals::{Charge, Preset, PresetBatch, PresetError, PresetLimit};
 
+use crate::batch::BatchMessage;
 use crate::budget::{BudgetMessage, IdempotencyMessage, LimitMessage, WindowMessage};
-use crate::cost::CostMessage;
+use crate::cost::{self, CostMessage};
 use crate::dialect::DialectMessage;
 use crate::error::{Code, WireError};
 
@@ -51,6 +52,13 @@ pub(crate) fn filled(message: &BudgetMessage, path: &str) -> Result<BudgetMessag
         });
         filled.costs = Some(costs.collect());
     }
+    if filled.scopes.is_none() && !preset.scopes.is_empty() {
+        let own = preset.scopes.into_iter();
+        filled.scopes = Some(own.map(|scope| (scope, message.id.clone())).collect());
+    }
+    for batch in filled.batches.iter_mut().flat_map(|all| all.values_mut()) {
+        fill_batch(batch, &preset.batches);
+    }
     filled.max_in_flight = filled.max_in_flight.or(preset.max_in_flight.map(f64::from));
     filled.idempotency = filled
         .idempotency
@@ -62,6 +70,22 @@ pub(crate) fn filled(message: &BudgetMessage, path: &str) -> Result<BudgetMessag
         .dialect
         .or_else(|| Some(DialectMessage::Name(preset.dialect.name().to_owned())));
     Ok(filled)
+}
+
+/// Fills in what is documented of an endpoint that takes batches. Where each item counts, a batch is charged as a full one:
+/// what it costs is told before its items are known.
+fn fill_batch(batch: &mut BatchMessage, endpoints: &[PresetBatch]) {
+    let method = batch.method.as_deref().unwrap_or("POST");
+    let is_there = |endpoint: &&PresetBatch| {
+        endpoint.method == method && cost::is_path(&endpoint.path, &batch.url)
+    };
+    let Some(endpoint) = endpoints.iter().find(is_there) else {
+        return;
+    };
+    let max = *batch.max.get_or_insert(f64::from(endpoint.max));
+    if endpoint.charge == Charge::Each {
+        batch.cost.get_or_insert(max);
+    }
 }
 
 fn limit(limit: &PresetLimit) -> LimitMessage {
@@ -112,6 +136,41 @@ mod tests {
         assert_eq!(own.config.rules()[0].limit(), 5);
         assert_eq!(own.config.max_in_flight(), Some(1));
         assert_eq!(own.dialect.name(), "auto");
+    }
+
+    #[test]
+    fn a_preset_tells_its_own_scopes_from_those_of_other_limits() {
+        let github = budget(serde_json::json!({ "preset": "github" })).unwrap();
+        let of = |scope: &str| github.config.scopes().get(scope).map(|id| id.as_str());
+
+        assert_eq!((of("core"), of("secondary")), (Some("b"), Some("b")));
+        assert_eq!(of("search"), None);
+    }
+
+    #[test]
+    fn a_preset_knows_how_much_goes_into_a_batch_and_what_it_costs() {
+        let batch = |preset: &str, url: &str, fields: serde_json::Value| {
+            let mut batch = serde_json::json!({ "url": url });
+            let fields = fields.as_object().unwrap().clone();
+            batch.as_object_mut().unwrap().extend(fields);
+            let made =
+                budget(serde_json::json!({ "preset": preset, "batches": { "all": batch } }))?;
+            let (name, batch) = made.batches.first_key_value().unwrap();
+            Ok::<_, WireError>((made.config.batches()[name].max_items(), batch.cost))
+        };
+        let hubspot = "https://api.hubapi.com/crm/v3/objects/contacts/batch/update";
+        let asana = "https://app.asana.com/api/1.0/batch";
+        let none = || serde_json::json!({});
+
+        assert_eq!(batch("hubspot", hubspot, none()), Ok((100, 1)));
+        assert_eq!(batch("asana", asana, none()), Ok((10, 10)));
+        let fewer = serde_json::json!({ "max": 5 });
+        assert_eq!(batch("asana", asana, fewer), Ok((5, 5)));
+        let cheaper = serde_json::json!({ "cost": 2 });
+        assert_eq!(batch("asana", asana, cheaper), Ok((10, 2)));
+        let unknown = batch("asana", "https://app.asana.com/other", none()).unwrap_err();
+        let field = "budgets[0].batches.all.max";
+        assert_eq!(unknown.field.as_deref(), Some(field));
     }
 
     #[test]

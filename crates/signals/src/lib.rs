@@ -19,7 +19,9 @@ mod view;
 
 pub use dialect::{BodyNeed, Dialect};
 pub use own::{AnyDialect, Kind, OwnDialect, Timed, Window};
-pub use preset::{Charge, Counts, Preset, PresetBatch, PresetCost, PresetError, PresetLimit};
+pub use preset::{
+    Charge, Counts, Evidence, Preset, PresetBatch, PresetCost, PresetError, PresetLimit,
+};
 pub use reading::{Found, Reading, Unit};
 pub use retry_after::parse_retry_after;
 pub use view::{MAX_BODY_BYTES, MAX_HEADER_BYTES, MAX_WAIT_MS};

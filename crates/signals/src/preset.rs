@@ -23,10 +23,14 @@ pub struct Preset {
     pub as_of: String,
     /// Where they are documented.
     pub source: String,
+    /// How the figures were come by.
+    pub evidence: Evidence,
     /// URL patterns; `*` stands for any text.
     pub matches: Vec<String>,
     /// How it writes its signals.
     pub dialect: Dialect,
+    /// The scopes by which its signals mean this budget, where others mean limits of their own.
+    pub scopes: Vec<String>,
     /// The rules, all of which must admit.
     pub limits: Vec<PresetLimit>,
     /// The most requests in flight at once.
@@ -39,6 +43,17 @@ pub struct Preset {
     pub idempotency: Option<(String, u64)>,
     /// The plan, where the limits depend on one.
     pub plan: Option<String>,
+}
+
+/// How well the figures of a preset are founded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Evidence {
+    /// The documentation, or the API's own client, was read.
+    Read,
+    /// An excerpt of the documentation was.
+    Excerpt,
+    /// From general knowledge: check before relying on it.
+    Recalled,
 }
 
 /// A rule, and which requests it counts.
@@ -182,8 +197,15 @@ fn parse(
         name: name.to_owned(),
         as_of: owned(field("asOf"))?,
         source: owned(field("source"))?,
+        evidence: match field("evidence").text()? {
+            "read" => Evidence::Read,
+            "excerpt" => Evidence::Excerpt,
+            "recalled" => Evidence::Recalled,
+            _ => return None,
+        },
         matches: texts(field("match"))?,
         dialect: Dialect::named(field("dialect").text()?)?,
+        scopes: texts(field("scopes"))?,
         limits: each(field("limits"), limit)?,
         max_in_flight: optional(field("maxInFlight"), number)?,
         costs: each(field("costs"), cost)?,
