@@ -17,12 +17,29 @@ pub(crate) fn work_dir(root: &Path) -> PathBuf {
 /// # Errors
 /// When cargo fails; it has told why on standard error.
 pub fn compile(root: &Path, toolchain: &Toolchain, package: &str) -> Result<PathBuf, Error> {
-    let target_dir = work_dir(root);
+    compile_into(&work_dir(root), root, toolchain, package, None)
+}
+
+/// Compiles a package into a directory, with a `--cfg` of rustc where one is given.
+///
+/// # Errors
+/// When cargo fails; it has told why on standard error.
+pub(crate) fn compile_into(
+    target_dir: &Path,
+    root: &Path,
+    toolchain: &Toolchain,
+    package: &str,
+    cfg: Option<&str>,
+) -> Result<PathBuf, Error> {
     let mut command = toolchain.cargo(root, "build");
     command
         .args(["--package", package, "--profile", PROFILE])
         .arg("--target-dir")
-        .arg(&target_dir);
+        .arg(target_dir);
+    if let Some(cfg) = cfg {
+        let flags = format!("build.rustflags = [\"--cfg\", \"{cfg}\"]");
+        command.arg("--config").arg(flags);
+    }
     run(&mut command)?;
     Ok(target_dir
         .join(TARGET)

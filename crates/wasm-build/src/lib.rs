@@ -20,7 +20,7 @@ mod toolchain;
 pub use compile::compile;
 pub use embed::embed;
 pub use error::Error;
-pub use pkg::{Pkg, build};
+pub use pkg::{Pkg, build, build_with};
 pub use run::{capture, run, run_limited};
 pub use step::step;
 pub use toolchain::{PACKAGES, Toolchain, apt_install, is_root};

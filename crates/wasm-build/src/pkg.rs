@@ -6,7 +6,7 @@ use std::process::{self, Command};
 
 use wasm_bindgen_cli_support::Bindgen;
 
-use crate::compile::{compile, work_dir};
+use crate::compile::{compile, compile_into, work_dir};
 use crate::{Error, Toolchain, fingerprint, run, step};
 
 /// The name of both files, before `.js` and `_bg.wasm`.
@@ -69,6 +69,22 @@ pub fn build(root: &Path, toolchain: &Toolchain) -> Result<Pkg, Error> {
     }
     Stamp { inputs, compiled }.write(&work)?;
     remove(&missing_marker(root))?;
+    Ok(pkg)
+}
+
+/// Builds the worker with a `--cfg` of rustc, in a directory of its own: to measure what a part of it adds.
+///
+/// # Errors
+/// When a step fails.
+pub fn build_with(root: &Path, toolchain: &Toolchain, cfg: &str) -> Result<Pkg, Error> {
+    let work = work_dir(root).join(cfg);
+    fs::create_dir_all(&work).map_err(Error::file(&work))?;
+    let _lock = lock(&work)?;
+    let pkg = Pkg::in_dir(work.join("pkg"));
+    let module = step(&format!("wasm with {cfg}"), || {
+        compile_into(&work, root, toolchain, "paceline-sw", Some(cfg))
+    })?;
+    finish(&work, &module, optimiser(root).as_deref(), &pkg)?;
     Ok(pkg)
 }
 

@@ -14,6 +14,7 @@ mod chaos;
 mod demo;
 mod node;
 mod setup;
+mod size;
 mod tally;
 mod test;
 
@@ -31,7 +32,8 @@ usage: cargo xtask COMMAND
   test [--no-e2e] [FILTERS]   run lints and all tests; with FILTERS only the tests whose names contain one
   bench [ARGS]                measure in real browsers; ARGS go to Playwright: --project=chromium, -g NAME
   chaos [--rounds N] [--seed S]
-                              random kills, freezes, outages and versions in Chromium; ends with what the server saw";
+                              random kills, freezes, outages and versions in Chromium; ends with what the server saw
+  size                        weigh the worker's wasm, and what the dialects add to it";
 
 type Outcome = Result<(), Box<dyn Error>>;
 
@@ -59,6 +61,7 @@ fn command(args: &[String]) -> Outcome {
         "test" => test::run(&root, rest),
         "bench" => bench::run(&root, rest),
         "chaos" => chaos::run(&root, rest),
+        "size" => size::run(&root),
         "help" | "--help" | "-h" => {
             println!("{HELP}");
             Ok(())
