@@ -285,6 +285,8 @@ export type LimitMessage = string | {
   anchor?: string | null,
   /** Whether the numbers are a guess: what the server publishes may raise them. */
   learn?: boolean | null,
+  /** Which requests it counts; all when absent. Two limits count the same requests, or such of other methods. */
+  counts?: CountsMessage | null,
 };
 
 /** A known dialect by its name, or an app's own. */

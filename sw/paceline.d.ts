@@ -34,13 +34,32 @@ export type Algorithm =
   | "arrival-log" | "sliding-log" | "fixed-window" | "sliding-counter" | "token-bucket" | "leaky-bucket" | "leaky-queue"
   | "gcra" | "batch-rest";
 
+/** A limit by its parts. */
+export interface Limit {
+  /** Units in a window. */
+  limit: number;
+  /** Text such as `"10s"`, or milliseconds. */
+  window: string | number;
+  algorithm?: Algorithm;
+  anchor?: "first" | "clock";
+  /** Whether the figure is a guess: what the server publishes may raise it. */
+  learn?: boolean;
+  /**
+   * Which requests it counts; all when absent. `*` stands for any text in a path, and a path has no query. What it does not
+   * count is not held up behind what it does. Two limits of a budget count the same, or requests of other methods. What
+   * is counted waits in a part of the budget, shown in `byBudget` under a name such as `github#PATCH,POST`; hold, resume
+   * and a server's pause of the budget mean its parts too.
+   */
+  counts?: { methods?: ("GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE")[]; paths?: string[] };
+}
+
 /** One set of limits that a server counts together. */
 export interface Budget {
   id: string;
   /** URL patterns; `*` stands for any text. The longest that matches wins. */
   match?: string[];
   /** All of them must admit: `"100/10s"`, or its parts. */
-  limits?: (string | { limit: number; window: string | number; algorithm?: Algorithm; anchor?: "first" | "clock"; learn?: boolean })[];
+  limits?: (string | Limit)[];
   maxInFlight?: number;
   /** The share of each limit that is used, above 0 and up to 1. */
   share?: number;

@@ -167,6 +167,11 @@ pub enum ConfigError {
     /// The concurrency is out of range.
     #[error("expected 1 to 1000 requests in flight, got {0}")]
     InFlight(u64),
+    /// The name of a budget whose rules count only some requests is too long.
+    #[error(
+        "expected a name of up to 224 characters for a budget with a limit that counts only some requests"
+    )]
+    PartName,
     /// The number of scopes is out of range.
     #[error("expected up to 64 scopes, got {0}")]
     Scopes(usize),
@@ -318,6 +323,7 @@ pub struct BudgetConfig {
     parent: Option<BudgetId>,
     scopes: BTreeMap<String, BudgetId>,
     base: Option<BudgetId>,
+    is_part: bool,
     pace: Pace,
     reserve_permille: u32,
     needs_credentials: bool,
@@ -358,6 +364,7 @@ impl BudgetConfig {
             parent: None,
             scopes: BTreeMap::new(),
             base: None,
+            is_part: false,
             pace: Pace::default(),
             reserve_permille: 0,
             needs_credentials: false,
@@ -433,11 +440,49 @@ impl BudgetConfig {
             parent: None,
             scopes: BTreeMap::new(),
             base: None,
+            is_part: false,
             pace: Pace::default(),
             reserve_permille: 0,
             needs_credentials: false,
             batches: BTreeMap::new(),
         }
+    }
+
+    /// Returns the part of the budget for the requests of some methods (all when empty) that `rules` count: a budget under this one, so that theirs and its
+    /// own must admit. What their answers say of limits, and their refusals, are the whole budget's.
+    ///
+    /// # Errors
+    /// When there are too many rules, or the name of the part would be too long.
+    pub fn part(&self, methods: &[String], rules: Vec<LimitRule>) -> Result<Self, ConfigError> {
+        if rules.len() > MAX_RULES {
+            return Err(ConfigError::Rules(rules.len()));
+        }
+        let id = self.id.part(methods).map_err(|_| ConfigError::PartName)?;
+        let rules = rules.into_iter();
+        Ok(Self {
+            rules: rules.map(|rule| rule.scaled(self.share_permille)).collect(),
+            ..self.uncounted(id)
+        })
+    }
+
+    /// Returns a part of the budget that nobody says any more what it counts.
+    #[must_use]
+    pub fn uncounted(&self, id: BudgetId) -> Self {
+        Self {
+            id,
+            rules: Vec::new(),
+            max_in_flight: None,
+            parent: Some(self.id.clone()),
+            scopes: BTreeMap::new(),
+            base: Some(self.id.clone()),
+            is_part: true,
+            ..self.clone()
+        }
+    }
+
+    /// Tells whether this is the part of another budget that counts only some requests.
+    pub const fn is_part(&self) -> bool {
+        self.is_part
     }
 
     /// Returns the budget with batch endpoints.
@@ -488,7 +533,7 @@ impl BudgetConfig {
 
     /// Tells whether this one was made for a scope of another one's server.
     pub const fn is_of_scope(&self) -> bool {
-        self.base.is_some()
+        self.base.is_some() && !self.is_part
     }
 
     /// Returns the share of a published limit that is used, in thousandths.

@@ -96,6 +96,27 @@ impl BudgetId {
     /// The name under which holds of the whole queue are stored; no budget may have it.
     pub const QUEUE: &str = "*";
 
+    /// Returns the name of its part for the requests of some methods, such as `github#PATCH,POST`, or `github#*` for all.
+    ///
+    /// # Errors
+    /// When the name would be too long.
+    pub fn part(&self, methods: &[String]) -> Result<Self, NameError> {
+        let which = match methods {
+            [] => "*".to_owned(),
+            methods => methods.join(","),
+        };
+        Self::parse(&format!("{}#{which}", self.as_str()))
+    }
+
+    /// Returns the name of the budget that this is a part of.
+    pub fn whole(&self) -> Option<Self> {
+        let (whole, which) = self.as_str().rsplit_once('#')?;
+        let is_method =
+            |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_uppercase());
+        let is_part = which == "*" || which.split(',').all(is_method);
+        Self::parse(whole).ok().filter(|_| is_part)
+    }
+
     /// Tells whether the budget is one that nobody declared.
     pub fn is_implicit(&self) -> bool {
         self.as_str().starts_with(Self::IMPLICIT)

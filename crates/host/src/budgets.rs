@@ -31,14 +31,44 @@ impl Budgets {
             if budget.credentials.is_none() && before == Some(true) {
                 budget.credentials = before;
                 budget.config = budget.config.with_credentials();
+                for part in &mut budget.parts {
+                    part.config = part.config.clone().with_credentials();
+                }
             }
             if self.declared.get(&id) == Some(&budget) {
                 continue;
             }
+            let parts = self.parts_to_tell(&budget);
             changed.push(budget.config.clone());
+            changed.extend(parts);
             self.declared.insert(id, budget);
         }
         changed
+    }
+
+    /// Returns what the core must be told of a budget's parts; one that counts nothing any more keeps the jobs that wait in it.
+    fn parts_to_tell(&self, budget: &Budget) -> Vec<BudgetConfig> {
+        let now: Vec<BudgetConfig> = budget
+            .parts
+            .iter()
+            .map(|part| part.config.clone())
+            .collect();
+        let before = self.declared.get(&budget.config.id);
+        let before = before.into_iter().flat_map(|known| &known.parts);
+        let ids = before.map(|part| part.config.id.clone());
+        let gone = ids.filter(|id| now.iter().all(|part| part.id != *id));
+        let gone: Vec<_> = gone.map(|id| budget.config.uncounted(id)).collect();
+        [now, gone].concat()
+    }
+
+    /// Returns the part of a budget that a request belongs to, where limits of it count only some: itself otherwise.
+    pub(crate) fn part_for(&self, id: BudgetId, method: &str, url: &str) -> BudgetId {
+        let parts = self.declared.get(&id).map(|budget| budget.parts.as_slice());
+        let mut parts = parts.unwrap_or_default().iter();
+        match parts.find(|part| part.counts.fits(method, url)) {
+            Some(part) => part.config.id.clone(),
+            None => id,
+        }
     }
 
     /// Checks that each parent is declared, and that none is its own ancestor.

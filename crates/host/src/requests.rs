@@ -279,11 +279,16 @@ impl<B: Clone + Default> Host<B> {
                 self.budgets.resolve(asked, url).or_else(known)
             },
         )?;
+        let mut method = job.method.as_deref().unwrap_or("GET");
+        let mut url = job.url.as_deref().unwrap_or_default();
         if let Some(batched) = &card.batch {
             let batch = self.budgets.batch(&card.budget, &batched.name);
             let is_known = || self.core.budget_of(card.id.as_str()).is_some();
             card.cost = match batch {
-                Some(batch) => batch.cost,
+                Some(batch) => {
+                    (method, url) = (&batch.form.method, &batch.form.url);
+                    batch.cost
+                }
                 None if is_known() => card.cost,
                 None => {
                     let (field, got) = (format!("{path}.batch"), batched.name.as_str());
@@ -292,10 +297,9 @@ impl<B: Clone + Default> Host<B> {
                 }
             };
         } else if job.cost.is_none() {
-            let method = job.method.as_deref().unwrap_or("GET");
-            let url = job.url.as_deref().unwrap_or_default();
             card.cost = self.budgets.cost_of(&card.budget, method, url);
         }
+        card.budget = self.budgets.part_for(card.budget, method, url);
         Ok(card)
     }
 

@@ -1,6 +1,6 @@
 //! The core's values as messages: one mapping each.
 
-use paceline_core::ids::{GroupId, JobId};
+use paceline_core::ids::{BudgetId, GroupId, JobId};
 use paceline_core::io::{Event, Refusal, View};
 use paceline_core::job::{HoldCause, Lane, Outcome, State};
 use paceline_core::scheduler::{BudgetSnapshot, GroupSnapshot, Snapshot};
@@ -48,6 +48,11 @@ pub(crate) fn refusal(refusal: &Refusal, what: &What) -> WireError {
         }
         _ => WireError::plain(Code::Protocol, "refused"),
     }
+}
+
+/// The budget as the app declared it, where this is its part that counts only some requests.
+fn whole(id: &BudgetId) -> BudgetId {
+    id.whole().unwrap_or_else(|| id.clone())
 }
 
 pub(crate) fn accepted(id: &JobId, state: State, outcome: Option<&Outcome>) -> AcceptedJob {
@@ -155,7 +160,7 @@ pub(crate) fn view(view: View) -> JobView {
         lane: view.lane.as_str(),
         key: view.card.key.map(|key| key.as_str().to_owned()),
         group: view.card.group.map(|group| group.as_str().to_owned()),
-        budget: view.card.budget.as_str().to_owned(),
+        budget: whole(&view.card.budget).as_str().to_owned(),
         attempts: view.attempts,
         cause: view.cause.map(|cause| cause.as_str()),
         until: view.until.map(Wall::as_millis),

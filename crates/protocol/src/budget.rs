@@ -12,6 +12,7 @@ use serde::Deserialize;
 
 use crate::batch::{Batch, BatchMessage, parse_batches};
 use crate::cost::{Cost, CostMessage, parse_costs};
+use crate::counts::{Counts, CountsMessage, parse_counts};
 use crate::dialect::{DialectMessage, parse_dialect};
 use crate::error::{Code, WireError};
 use crate::preset;
@@ -119,6 +120,10 @@ pub enum LimitMessage {
         #[serde(default)]
         #[cfg_attr(test, ts(optional = nullable))]
         learn: Option<bool>,
+        /// Which requests it counts; all when absent. Two limits count the same requests, or such of other methods.
+        #[serde(default)]
+        #[cfg_attr(test, ts(optional = nullable))]
+        counts: Option<CountsMessage>,
     },
 }
 
@@ -164,6 +169,17 @@ pub struct Budget {
     pub statuses: Statuses,
     /// Its batch endpoints.
     pub batches: BTreeMap<BatchName, Batch>,
+    /// Its parts with the limits that count only some requests; no request is of two.
+    pub parts: Vec<Part>,
+}
+
+/// The part of a budget whose limits count only some requests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Which.
+    pub counts: Counts,
+    /// What the core needs.
+    pub config: BudgetConfig,
 }
 
 const IN_FLIGHT: &str = "a whole number from 1 to 1000";
@@ -218,12 +234,14 @@ fn parse_budget(message: &BudgetMessage, path: &str) -> Result<Budget, WireError
     if id.as_str() == BudgetId::QUEUE {
         return Err(bad("id", "a name other than that of the whole queue", "*"));
     }
-    let rules = message
-        .limits
-        .iter()
-        .enumerate()
-        .map(|(index, limit)| parse_limit(limit, &format!("{path}.limits[{index}]")))
-        .collect::<Result<Vec<_>, _>>()?;
+    if id.whole().is_some() {
+        return Err(bad(
+            "id",
+            "a name that does not end in #counted",
+            &message.id,
+        ));
+    }
+    let (rules, counting) = parse_limits(&message.limits, path)?;
     let max_in_flight = message
         .max_in_flight
         .map(|value| whole(value).ok_or_else(|| bad("maxInFlight", IN_FLIGHT, &value.to_string())))
@@ -307,7 +325,14 @@ fn parse_budget(message: &BudgetMessage, path: &str) -> Result<Budget, WireError
     let config = config
         .with_batches(rules.collect())
         .map_err(|error| bad("batches", "up to 64 batches", &error.to_string()))?;
+    let part = |(counts, rules): Counting| match config.part(counts.methods(), rules) {
+        Ok(config) => Ok(Part { counts, config }),
+        Err(ConfigError::Rules(got)) => Err(bad("limits", "up to 8 limits", &got.to_string())),
+        Err(error) => Err(bad("id", &error.to_string(), &message.id)),
+    };
+    let parts = counting.into_iter().map(part).collect::<Result<_, _>>()?;
     Ok(Budget {
+        parts,
         config,
         batches,
         matches: message.matches.clone(),
@@ -398,6 +423,42 @@ fn parse_reserve(message: &BudgetMessage, path: &str) -> Result<u32, WireError> 
     Ok(((part * 1_000.0).ceil() as u32).min(MAX_RESERVE_PERMILLE))
 }
 
+/// The rules that count only some requests, and which.
+type Counting = (Counts, Vec<LimitRule>);
+
+/// Parses the rules that count all requests, and those that do not.
+fn parse_limits(
+    limits: &[LimitMessage],
+    path: &str,
+) -> Result<(Vec<LimitRule>, Vec<Counting>), WireError> {
+    let (mut rules, mut counting) = (Vec::new(), Vec::<Counting>::new());
+    for (index, limit) in limits.iter().enumerate() {
+        let at = format!("{path}.limits[{index}]");
+        let rule = parse_limit(limit, &at)?;
+        let LimitMessage::Parts {
+            counts: Some(message),
+            ..
+        } = limit
+        else {
+            rules.push(rule);
+            continue;
+        };
+        let at = format!("{at}.counts");
+        let counts = parse_counts(message, &at)?;
+        if let Some((_, known)) = counting.iter_mut().find(|(known, _)| *known == counts) {
+            known.push(rule);
+            continue;
+        }
+        if counting.iter().any(|(known, _)| known.may_overlap(&counts)) {
+            let expected = "the same as another limit's, or other methods; \
+                else a budget of their own with this one as parent";
+            return Err(WireError::field(Code::BadJob, at, expected, "an overlap"));
+        }
+        counting.push((counts, vec![rule]));
+    }
+    Ok((rules, counting))
+}
+
 fn parse_limit(limit: &LimitMessage, path: &str) -> Result<LimitRule, WireError> {
     let bad = |expected: &str, got: &str| WireError::field(Code::BadJob, path, expected, got);
     match limit {
@@ -409,6 +470,7 @@ fn parse_limit(limit: &LimitMessage, path: &str) -> Result<LimitRule, WireError>
             algorithm,
             anchor,
             learn,
+            counts: _,
         } => {
             let limit = whole(*limit).ok_or_else(|| bad("a whole limit", &limit.to_string()))?;
             let window_ms = match window {

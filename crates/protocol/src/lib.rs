@@ -9,6 +9,7 @@ pub mod batch;
 pub mod budget;
 pub mod check;
 pub mod cost;
+pub mod counts;
 pub mod credentials;
 pub mod diagnosis;
 pub mod dialect;

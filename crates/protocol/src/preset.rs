@@ -1,13 +1,13 @@
 //! What a preset adds to a budget.
 //!
-//! Invariant: a field that the app gives wins as a whole over the preset's. Rules that count only some requests
-//! stay out of the budget: they would hold up what they do not mean.
+//! Invariant: a field that the app gives wins as a whole over the preset's.
 
 use paceline_signals::{Charge, Preset, PresetBatch, PresetError, PresetLimit};
 
 use crate::batch::BatchMessage;
 use crate::budget::{BudgetMessage, IdempotencyMessage, LimitMessage, WindowMessage};
 use crate::cost::{self, CostMessage};
+use crate::counts::CountsMessage;
 use crate::dialect::DialectMessage;
 use crate::error::{Code, WireError};
 
@@ -40,8 +40,7 @@ pub(crate) fn filled(message: &BudgetMessage, path: &str) -> Result<BudgetMessag
         filled.matches = preset.matches;
     }
     if filled.limits.is_empty() {
-        let for_all = preset.limits.iter().filter(|limit| limit.counts.is_none());
-        filled.limits = for_all.map(limit).collect();
+        filled.limits = preset.limits.iter().map(limit).collect();
     }
     if filled.costs.is_none() && !preset.costs.is_empty() {
         // Of the file's the last that fits counts, of a budget's the first.
@@ -95,7 +94,14 @@ fn limit(limit: &PresetLimit) -> LimitMessage {
         algorithm: Some(limit.rule.algorithm().as_str().to_owned()),
         anchor: None,
         // What the server publishes of itself is newer than a documentation.
-        learn: Some(true),
+        learn: Some(limit.counts.is_none()),
+        counts: limit.counts.as_ref().map(|counts| {
+            let given = |list: &[String]| Some(list.to_vec()).filter(|list| !list.is_empty());
+            CountsMessage {
+                methods: given(&counts.methods),
+                paths: given(&counts.paths),
+            }
+        }),
     }
 }
 
@@ -195,8 +201,27 @@ mod tests {
     #[test]
     fn a_rule_for_some_requests_does_not_hold_up_all() {
         let github = budget(serde_json::json!({ "preset": "github" })).unwrap();
+        let [part] = github.parts.as_slice() else {
+            panic!("one part")
+        };
 
         assert!(github.config.rules().iter().all(|rule| rule.limit() >= 900));
+        let limits: Vec<_> = part
+            .config
+            .rules()
+            .iter()
+            .map(|rule| rule.limit())
+            .collect();
+        assert_eq!(limits, [80, 500]);
+        assert!(
+            part.counts
+                .fits("POST", "https://api.github.com/repos/a/b/issues")
+        );
+        assert!(
+            !part
+                .counts
+                .fits("GET", "https://api.github.com/repos/a/b/issues")
+        );
     }
 
     #[test]

@@ -118,7 +118,7 @@ pub(crate) fn budgets(apis: &[Api], terms: Terms) -> Value {
             let mut budget = json!({
                 "id": id,
                 "match": [format!("{}/*", api.origin)],
-                "limits": limits(&api.rules, terms),
+                "limits": limits(api, terms),
                 "maxInFlight": max_in_flight,
                 "idempotency": keys,
             });
@@ -131,7 +131,10 @@ pub(crate) fn budgets(apis: &[Api], terms: Terms) -> Value {
         .collect()
 }
 
-fn limits(rules: &[Rule], terms: Terms) -> Vec<Value> {
+/// The methods that [`Api::writes`] counts.
+pub(crate) const WRITES: [&str; 2] = ["PATCH", "POST"];
+
+fn limits(api: &Api, terms: Terms) -> Vec<Value> {
     let limit = |rule: &Rule| {
         let (limit, window_ms) = match terms {
             Terms::Whole | Terms::OneByOne | Terms::Reordered => (rule.limit, rule.window_ms),
@@ -140,7 +143,12 @@ fn limits(rules: &[Rule], terms: Terms) -> Vec<Value> {
         };
         json!({ "limit": limit, "window": window_ms, "algorithm": rule.kind.algorithm() })
     };
-    let mut limits: Vec<Value> = rules.iter().map(limit).collect();
+    let mut limits: Vec<Value> = api.rules.iter().map(limit).collect();
+    limits.extend(api.writes.iter().map(|rule| {
+        let mut limit = limit(rule);
+        limit["counts"] = json!({ "methods": WRITES });
+        limit
+    }));
     if terms == Terms::Reordered {
         limits.push(json!("1000000/1d"));
         limits.reverse();

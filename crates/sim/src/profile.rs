@@ -187,6 +187,8 @@ pub(crate) struct Api {
     pub(crate) budget: Option<&'static str>,
     pub(crate) origin: &'static str,
     pub(crate) rules: Vec<Rule>,
+    /// A rule that counts only what is made or changed by POST and PATCH.
+    pub(crate) writes: Option<Rule>,
     pub(crate) max_in_flight: Option<u64>,
     /// How long it honours idempotency keys, if it does.
     pub(crate) key_ttl_ms: Option<u64>,
@@ -269,6 +271,7 @@ impl Settings {
     /// Draws the world of a seed.
     pub(crate) fn draw(seed: u64, profile: Profile) -> Self {
         let mut draw = Draw::new(seed, profile.stream() + 100);
+        let mut of_writes = Draw::new(seed, profile.stream() + 200);
         let disk_ms = match profile {
             Profile::SlowDisk => (1, draw.pick(&[5, 100, 450])),
             Profile::Calm
@@ -284,11 +287,16 @@ impl Settings {
         };
         Self {
             tabs: draw.pick(&[1, 2, 2, 3]),
-            apis: vec![
+            apis: [
                 declared("api", "https://api.test", profile, &mut draw),
                 declared("crm", "https://crm.test", profile, &mut draw),
                 undeclared(&mut draw),
-            ],
+            ]
+            .map(|api| Api {
+                writes: writes(&api, profile, &mut of_writes),
+                ..api
+            })
+            .into(),
             disk_ms,
             port_ms: draw.pick(&[0, 2, 30]),
             twice_permille: draw.pick(&[0, 0, 20]),
@@ -325,6 +333,7 @@ fn declared(budget: &'static str, origin: &'static str, profile: Profile, draw: 
         budget: Some(budget),
         origin,
         rules,
+        writes: None,
         max_in_flight,
         key_ttl_ms: key_ttl_ms.filter(|_| profile != Profile::Checks),
         latency: latency(draw),
@@ -333,12 +342,19 @@ fn declared(budget: &'static str, origin: &'static str, profile: Profile, draw: 
     }
 }
 
+/// A rule for some requests, beside those for all.
+fn writes(api: &Api, profile: Profile, draw: &mut Draw) -> Option<Rule> {
+    let has = profile == Profile::Limits && api.budget.is_some() && draw.chance(400);
+    has.then(|| draw.pick(&[window(2, 1_000), window(1, 500), window(4, 5_000)]))
+}
+
 /// The API that nobody declares: paced by what is assumed of unknown ones.
 fn undeclared(draw: &mut Draw) -> Api {
     Api {
         budget: None,
         origin: "https://other.test",
         rules: vec![window(5, 1_000)],
+        writes: None,
         max_in_flight: Some(2),
         key_ttl_ms: None,
         latency: latency(draw),

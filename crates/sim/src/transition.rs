@@ -371,6 +371,7 @@ fn wish(settings: &Settings, draw: &mut Draw) -> Wish {
     let largest = settings.apis[api]
         .rules
         .iter()
+        .chain(&settings.apis[api].writes)
         .map(|rule| rule.limit)
         .min()
         .unwrap_or(4);

@@ -57,11 +57,19 @@ struct Seen {
     items: Vec<Option<u16>>,
 }
 
+/// What a rule has counted.
+#[derive(Debug)]
+struct Window {
+    rule: Rule,
+    counts_all: bool,
+    inside: VecDeque<Counted>,
+}
+
 /// One server.
 #[derive(Debug)]
 pub(crate) struct Upstream {
     api: Api,
-    windows: Vec<(Rule, VecDeque<Counted>)>,
+    windows: Vec<Window>,
     starts: Vec<(Rule, BTreeMap<u64, u64>)>,
     /// Units that were claimed and certainly never left.
     given_back: u64,
@@ -82,7 +90,15 @@ impl Upstream {
             rules.filter(move |rule| rule.kind.is_judged_at_arrival() == is_at_arrival)
         };
         Self {
-            windows: rules(true).map(|rule| (rule, VecDeque::new())).collect(),
+            windows: rules(true)
+                .map(|rule| (rule, true))
+                .chain(api.writes.map(|rule| (rule, false)))
+                .map(|(rule, counts_all)| Window {
+                    rule,
+                    counts_all,
+                    inside: VecDeque::new(),
+                })
+                .collect(),
             starts: rules(false).map(|rule| (rule, BTreeMap::new())).collect(),
             given_back: 0,
             faults: VecDeque::new(),
@@ -197,8 +213,10 @@ impl Upstream {
         at_ms: u64,
         cost: u64,
         flight: usize,
+        is_write: bool,
     ) -> Result<(), String> {
-        for (rule, inside) in &mut self.windows {
+        let counting = |window: &&mut Window| window.counts_all || is_write;
+        for Window { rule, inside, .. } in self.windows.iter_mut().filter(counting) {
             match rule.kind {
                 // A silence of one window ends the batch.
                 Kind::Rest => {
@@ -240,7 +258,7 @@ impl Upstream {
 
     /// Counts a request no longer.
     pub(crate) fn excuse(&mut self, flight: usize) {
-        for (_, inside) in &mut self.windows {
+        for Window { inside, .. } in &mut self.windows {
             inside.retain(|counted| counted.flight != flight);
         }
     }
@@ -426,6 +444,7 @@ mod tests {
             budget: Some("b"),
             origin: "https://b.test",
             rules: vec![rule],
+            writes: None,
             max_in_flight: None,
             key_ttl_ms,
             latency: Latency::Steady(1),
@@ -450,10 +469,10 @@ mod tests {
     #[test]
     fn an_arrival_exactly_one_window_old_still_counts() {
         let mut server = server(Kind::Window, None);
-        assert!(server.judge_arrival(0, 2, 0).is_ok());
+        assert!(server.judge_arrival(0, 2, 0, true).is_ok());
 
-        assert!(server.judge_arrival(1_000, 1, 1).is_err());
-        assert!(server.judge_arrival(2_001, 1, 2).is_ok());
+        assert!(server.judge_arrival(1_000, 1, 1, true).is_err());
+        assert!(server.judge_arrival(2_001, 1, 2, true).is_ok());
     }
 
     #[test]
@@ -488,11 +507,11 @@ mod tests {
     #[test]
     fn a_batch_ends_only_with_a_silence() {
         let mut server = server(Kind::Rest, None);
-        assert!(server.judge_arrival(0, 1, 0).is_ok());
-        assert!(server.judge_arrival(900, 1, 1).is_ok());
+        assert!(server.judge_arrival(0, 1, 0, true).is_ok());
+        assert!(server.judge_arrival(900, 1, 1, true).is_ok());
 
-        assert!(server.judge_arrival(1_800, 1, 2).is_err());
-        assert!(server.judge_arrival(2_801, 2, 3).is_ok());
+        assert!(server.judge_arrival(1_800, 1, 2, true).is_err());
+        assert!(server.judge_arrival(2_801, 2, 3, true).is_ok());
     }
 
     #[test]

@@ -110,7 +110,7 @@ impl Core {
 
     /// Makes a job known to every index; its slot comes with `replace`.
     pub(super) fn insert(&mut self, seq: Seq, mut card: Card, record: Record, now: Now) {
-        let home = card.budget.clone();
+        let home = card.budget.whole().unwrap_or_else(|| card.budget.clone());
         if let Some(moved) = &record.moved_to {
             card.budget = moved.clone();
         }

@@ -179,7 +179,7 @@ impl Core {
         };
         let hides = self
             .budgets
-            .get(&job.card.budget)
+            .get(&self.spoken_to(&job.card.budget))
             .is_some_and(|budget| budget.may_hide_refusals(now.mono));
         hides && self.may_go_on(seq, now)
     }
@@ -195,9 +195,10 @@ impl Core {
         let Some(seq) = seqs.first().copied() else {
             return;
         };
-        let Some(home) = self.jobs.get(&seq).map(|job| job.card.budget.clone()) else {
+        let Some(home) = self.jobs.get(&seq).map(|job| &job.card.budget) else {
             return;
         };
+        let home = self.spoken_to(home);
         let budget_id = self.refused_budget(seqs, home, &answer.signals, now);
         let (Some(job), Some(budget)) = (self.jobs.get(&seq), self.budgets.get_mut(&budget_id))
         else {

@@ -176,13 +176,17 @@ impl Core {
                     }
                 }
             }
-            Some(id) => match self.budgets.get_mut(id) {
-                Some(budget) => {
+            Some(id) if self.budgets.contains_key(id) => {
+                let parts = self.budgets.values().map(|budget| budget.config());
+                let parts = parts.filter(|part| part.is_part() && part.declared() == id);
+                let whole = std::iter::once(id.clone());
+                let whole: Vec<_> = whole.chain(parts.map(|part| part.id.clone())).collect();
+                self.each_of(&whole, |budget| {
                     budget.resume();
-                    self.draft.touched.budgets.insert(id.clone());
-                }
-                None => return self.refuse(Some(request), Refusal::UnknownBudget(id.clone())),
-            },
+                    true
+                });
+            }
+            Some(id) => return self.refuse(Some(request), Refusal::UnknownBudget(id.clone())),
         }
         self.release_keys(budget.as_ref(), now);
         self.save_unsaved();

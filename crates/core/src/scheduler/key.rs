@@ -47,8 +47,7 @@ impl Core {
                 break;
             };
             let is_own = self.jobs.get(&seq).is_some_and(|removal| {
-                removal.card.budget == job.card.budget
-                    && removal.card.principal == job.card.principal
+                removal.home == job.home && removal.card.principal == job.card.principal
             });
             if !is_own {
                 break;
@@ -164,7 +163,9 @@ impl Core {
         let held: BTreeSet<Seq> = self.keys.values().filter_map(|line| line.held_by).collect();
         let is_meant = |seq: &Seq| {
             let job = self.jobs.get(seq);
-            job.is_some_and(|job| budget.is_none_or(|budget| job.card.budget == *budget))
+            job.is_some_and(|job| {
+                budget.is_none_or(|budget| job.card.budget == *budget || job.home == *budget)
+            })
         };
         let held: Vec<Seq> = held.into_iter().filter(is_meant).collect();
         for seq in held {

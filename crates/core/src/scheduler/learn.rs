@@ -23,9 +23,10 @@ const GLOBAL: &str = "global";
 impl Core {
     /// Takes the word of an answer that came at `came_at`, before the attempt's end is noted.
     pub(super) fn learn(&mut self, ticket: Ticket, signals: &Signals, came_at: Mono, now: Now) {
-        let Some(home) = self.jobs.get(&ticket.0).map(|job| job.card.budget.clone()) else {
+        let Some(home) = self.jobs.get(&ticket.0).map(|job| &job.card.budget) else {
             return;
         };
+        let home = self.spoken_to(home);
         if let Some(cost) = signals.cost {
             self.correct(ticket, cost.max(1), now);
         }
@@ -103,6 +104,14 @@ impl Core {
             job.record.moved_to = Some(id.clone());
             job.card.budget = id;
         }
+    }
+
+    /// Returns the budget that answers to jobs of a budget speak of: the whole one, where that is a part that counts only
+    /// some requests.
+    pub(super) fn spoken_to(&self, id: &BudgetId) -> BudgetId {
+        let config = self.budgets.get(id).map(|budget| budget.config());
+        let part = config.filter(|config| config.is_part());
+        part.map_or(id, |config| config.declared()).clone()
     }
 
     /// Returns the budget that a scope of an answer to a job of `home` means.
@@ -200,9 +209,10 @@ impl Core {
     /// Takes an attempt that ended without an answer for a refusal, where it shows a limit that the server does not state.
     /// Returns whether the job waits for its turn again.
     pub(super) fn is_unstated_limit(&mut self, seq: Seq, now: Now) -> bool {
-        let Some(id) = self.jobs.get(&seq).map(|job| job.card.budget.clone()) else {
+        let Some(id) = self.jobs.get(&seq).map(|job| &job.card.budget) else {
             return false;
         };
+        let id = self.spoken_to(id);
         let may_go_on = self.may_go_on(seq, now);
         let Some(budget) = self.budgets.get_mut(&id) else {
             return false;

@@ -1,5 +1,7 @@
 //! What a new owner does with what it finds: the limiter is rebuilt, and attempts without an answer are decided.
 
+use std::collections::BTreeSet;
+
 use super::Core;
 use super::claim::end_at_latest;
 use crate::budget::{Budget, Spend};
@@ -97,6 +99,7 @@ impl Core {
         self.budgets.insert(id.clone(), budget);
         self.tell_parents_of(&id, now);
         self.declare_moved(&id, now);
+        self.declare_parts(&id, now);
         self.droppable.clear();
         self.note_droppable();
         for seq in &jobs {
@@ -108,6 +111,23 @@ impl Core {
             self.replace(seq, now);
         }
         self.replace_batched(&id, now);
+    }
+
+    /// Makes the parts of a budget in which jobs of an earlier owner wait, whether or not anybody still says what they count.
+    fn declare_parts(&mut self, id: &BudgetId, now: Now) {
+        let Some(config) = self.budgets.get(id).map(|budget| budget.config().clone()) else {
+            return;
+        };
+        let jobs = self.jobs.values().map(|job| &job.card.budget);
+        let parts = jobs.filter(|part| !self.budgets.contains_key(*part));
+        let parts: BTreeSet<BudgetId> = parts
+            .filter(|part| part.whole().as_ref() == Some(id))
+            .cloned()
+            .collect();
+        for part in parts {
+            let config = config.uncounted(part.clone());
+            self.declare(part, config, now);
+        }
     }
 
     /// Gives the budgets above a new one what it has spent already.

@@ -278,6 +278,31 @@ fn a_budget_weighs_requests_that_name_no_cost() {
     assert_eq!(world.names_sent(), ["1", "light"]);
 }
 
+#[test]
+fn a_limit_counts_only_the_requests_that_it_names() {
+    let mut world = World::with_tabs();
+    let writes = json!({ "limit": 1, "window": "10s", "counts": { "methods": ["POST"] } });
+    let budget = json!({ "id": "w", "limits": ["5/10s", writes], "match": ["https://w.test/*"] });
+    world.tell(1, json!({ "type": "configure", "budgets": [budget] }));
+    let job = |path: &str, method: &str| json!({ "url": format!("https://w.test/{path}"), "method": method });
+
+    enqueue(&mut world, "a", job("a", "POST"));
+    enqueue(&mut world, "b", job("b", "POST"));
+    enqueue(&mut world, "c", job("c", "PUT"));
+
+    assert_eq!(world.names_sent(), ["a", "c"]);
+    let re = world.tell(1, json!({ "type": "jobs", "filter": { "id": "b" } }));
+    let waiting = &world.reply(re)["jobs"][0];
+    assert_eq!(
+        (&waiting["budget"], &waiting["cause"]),
+        (&json!("w"), &json!("rate"))
+    );
+    // Nothing is counted any more: what waits goes on.
+    let budget = json!({ "id": "w", "limits": ["5/10s"], "match": ["https://w.test/*"] });
+    world.tell(1, json!({ "type": "configure", "budgets": [budget] }));
+    assert_eq!(world.names_sent(), ["a", "c", "b"]);
+}
+
 /// The state of a job whose first answer is 418, by a budget with these fields.
 fn state_after_a_418(fields: Value) -> State {
     let mut world = World::with_tabs();

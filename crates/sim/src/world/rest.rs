@@ -56,7 +56,7 @@ impl World {
             .settings
             .apis
             .iter()
-            .flat_map(|api| &api.rules)
+            .flat_map(|api| api.rules.iter().chain(&api.writes))
             .map(|rule| rule.window_ms.div_ceil(rule.limit))
             .max();
         PATIENCE_MS + self.set_back_ms + cost * (slowest.unwrap_or(0) + 5_000) * 3

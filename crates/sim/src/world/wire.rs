@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::World;
 use crate::events::Event;
-use crate::message::Body;
+use crate::message::{Body, WRITES};
 use crate::model::Entry;
 use crate::transition::{Fault, Refusal};
 use crate::upstream::{Arrival, Reply};
@@ -243,7 +243,10 @@ impl World {
         let server = &mut self.servers[api];
         let counted = match is_excused {
             true => Ok(()),
-            false => server.judge_arrival(self.now_ms, cost, flight),
+            false => {
+                let is_write = WRITES.contains(&method.as_str());
+                server.judge_arrival(self.now_ms, cost, flight, is_write)
+            }
         };
         let arrival = Arrival {
             at_ms: self.now_ms,
