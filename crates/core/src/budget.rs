@@ -188,17 +188,29 @@ impl Budget {
             let Some(limiter) = self.limiters.get_mut(*index) else {
                 continue;
             };
-            // What is on its way comes last: the history of a bucket is replayed as one, and would forget it.
-            let (live, over): (Vec<&Spend>, Vec<&Spend>) =
-                spends.iter().partition(|spend| spend.live.is_some());
-            for spend in over.into_iter().chain(live) {
-                match spend.live {
-                    Some(ticket) => limiter.take_over(ticket, spend.cost, now),
-                    None => limiter.restore(spend.cost, spend.start, spend.end, now),
-                }
+            for spend in in_replay(spends) {
+                restore(limiter, spend, now);
                 let back_at = limiter.back_at(now.mono, now.wall.since(spend.start));
                 self.pacer.restore(*index, spend.cost, now.mono, back_at);
             }
+        }
+    }
+
+    /// Makes its limiters anew from all that was spent, of which some has only now become known.
+    pub(crate) fn replay(&mut self, spends: &[Spend], now: Now) {
+        for limiter in &mut self.limiters {
+            *limiter = Limiter::new(limiter.rule(), now.mono);
+            for spend in in_replay(spends) {
+                restore(limiter, spend, now);
+            }
+        }
+    }
+
+    /// Spaces what follows as after an attempt of an earlier owner, which is in the limiters.
+    pub(crate) fn space_after(&mut self, spend: &Spend, now: Now) {
+        for (index, limiter) in self.limiters.iter().enumerate() {
+            let back_at = limiter.back_at(now.mono, now.wall.since(spend.start));
+            self.pacer.restore(index, spend.cost, now.mono, back_at);
         }
     }
 
@@ -415,6 +427,21 @@ impl Budget {
 
     fn floor_ms(&self) -> u64 {
         self.latency.floor_ms(self.longest_window_ms())
+    }
+}
+
+/// The order in which a limiter is given what was spent: what is on its way comes last, because the history of a bucket is
+/// replayed as one, and would forget it.
+fn in_replay(spends: &[Spend]) -> impl Iterator<Item = &Spend> {
+    let is_live = |spend: &&Spend| spend.live.is_some();
+    let over = spends.iter().filter(move |spend| !is_live(spend));
+    over.chain(spends.iter().filter(is_live))
+}
+
+fn restore(limiter: &mut Limiter, spend: &Spend, now: Now) {
+    match spend.live {
+        Some(ticket) => limiter.take_over(ticket, spend.cost, now),
+        None => limiter.restore(spend.cost, spend.start, spend.end, now),
     }
 }
 

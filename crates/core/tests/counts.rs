@@ -188,3 +188,29 @@ fn hold_resume_and_cancel_of_a_budget_mean_its_part_too() {
     assert_eq!(arrivals_of(&world, "w").len(), 2);
     assert_eq!(world.settled.len(), 3);
 }
+
+#[test]
+fn after_a_crash_a_bucket_of_the_whole_knows_what_was_counted_before_what_was_not() {
+    let rule = LimitRule::parse("8/2s", Algorithm::Gcra).expect("a rule");
+    let name = id("api");
+    let configs = || {
+        let whole =
+            BudgetConfig::new(name.clone(), vec![rule], None, 1_000, None).expect("a budget");
+        let part = whole
+            .part(&["POST".to_owned()], Vec::new())
+            .expect("a part");
+        vec![whole, part]
+    };
+    let mut world = World::with(configs().remove(0), 3);
+    world.input(Input::Configure(configs()));
+    world.enqueue(writes(1));
+    world.at(500).enqueue(reads(30));
+    world.run_until(2_900);
+    let before = world.server.arrivals.len();
+
+    world.crash_and_restart(configs());
+    world.run_until(3_100);
+
+    // The burst is used up, and one goes every quarter of a second.
+    assert!(world.server.arrivals.len() <= before + 2, "{before}");
+}

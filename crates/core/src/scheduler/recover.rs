@@ -130,18 +130,23 @@ impl Core {
         }
     }
 
-    /// Gives the budgets above a new one what it has spent already.
+    /// Gives the budgets above a new one what it has spent already. A bucket forgets what comes out of its order, so they take
+    /// it with what they had, from the first on.
     fn tell_parents_of(&mut self, id: &BudgetId, now: Now) {
-        let parents = self.parents(id);
-        if parents.is_empty() {
+        let new = self.spends(id, now);
+        if new.is_empty() {
             return;
         }
-        for spend in self.spends(id, now) {
-            self.each_of(&parents, |parent| {
-                parent.restore_spent(spend.cost, spend.start, spend.end, now);
+        for parent in self.parents(id) {
+            let all = self.spends(&parent, now);
+            let Some(parent) = self.budgets.get_mut(&parent) else {
+                continue;
+            };
+            parent.replay(&all, now);
+            for spend in &new {
+                parent.space_after(spend, now);
                 parent.restore_in_flight(spend.end, now);
-                false
-            });
+            }
         }
     }
 
@@ -152,7 +157,9 @@ impl Core {
         let of_family = |job: &super::Job| members.contains(&job.card.budget);
         for (seq, job) in self.jobs.iter().filter(|(_, job)| of_family(job)) {
             let (record, timeout_ms) = (&job.record, job.card.timeout_ms);
-            let live = (record.state == State::Sending).then_some((*seq, record.attempt));
+            // What an earlier owner had on its way is not ours to end.
+            let is_ours = record.state == State::Sending && !self.undecided.contains(seq);
+            let live = is_ours.then_some((*seq, record.attempt));
             let current = record.current.iter().map(|spent| (spent, live));
             for (spent, live) in record
                 .earlier
