@@ -241,6 +241,8 @@ export type BudgetMessage = {
   plan?: string | null,
   /** How the server writes what it says of limits: a dialect's name, `auto`, or which header says what. */
   dialect?: DialectMessage | null,
+  /** What becomes of jobs where the server asks for a long wait. */
+  longWait?: LongWaitMessage | null,
   /** Whether nothing is sent before it was given credentials; none keeps what was said before. */
   credentials?: boolean | null,
   /** What statuses mean for its jobs where this API means something else by them than others: `done`, `failed`, `retry`,
@@ -867,6 +869,8 @@ export type EventMessage = { "name": "paused", "detail": {
   until: number,
   /** Whether that is our guess. */
   isEstimate: boolean,
+  /** Whether it is longer than what the budget calls long: its jobs are parked, or fail. */
+  isLong: boolean,
 } } | { "name": "resumed", "detail": {
   /** The budget. */
   budget: string,

@@ -61,6 +61,11 @@ export interface Budget {
   /** All of them must admit: `"100/10s"`, or its parts. */
   limits?: (string | Limit)[];
   maxInFlight?: number;
+  /**
+   * What becomes of jobs where the server asks for a wait of more than `aboveMs` (an hour when absent), which is never
+   * shortened: they wait as `parked`, or fail as `wait-too-long`, those too that are handed in while it lasts.
+   */
+  longWait?: { aboveMs?: number; then?: "park" | "fail" };
   /** The share of each limit that is used, above 0 and up to 1. */
   share?: number;
   /** What requests cost by method and path (`*` stands for any text), where a job names no cost; the first that fits counts. */
@@ -240,7 +245,8 @@ export interface Queue extends EventTarget {
 
 export interface QueueEvents {
   settled: SettledJob;
-  paused: { budget: string; until: number; isEstimate: boolean };
+  /** `isLong`: for longer than its `longWait.aboveMs`; its jobs are parked, or fail as `wait-too-long`. */
+  paused: { budget: string; until: number; isEstimate: boolean; isLong: boolean };
   resumed: { budget: string };
   refused: { budget: string; job: string; status: number; believedFree: number; retryAfterMs?: number | null };
   held: { budget?: string | null; cause: string };

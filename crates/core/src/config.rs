@@ -311,6 +311,25 @@ pub fn parse_window(text: &str) -> Option<u64> {
     number.checked_mul(unit_ms)
 }
 
+/// What becomes of jobs where a server asks for a long wait. The wait itself is never shortened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LongWait {
+    /// Longer than this is long, in milliseconds.
+    pub above_ms: u64,
+    /// Whether the jobs fail then; else they are parked, and shown as that.
+    pub fails: bool,
+}
+
+impl Default for LongWait {
+    /// Parked for more than an hour.
+    fn default() -> Self {
+        Self {
+            above_ms: 3_600_000,
+            fails: false,
+        }
+    }
+}
+
 /// What a budget may spend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BudgetConfig {
@@ -324,6 +343,7 @@ pub struct BudgetConfig {
     scopes: BTreeMap<String, BudgetId>,
     base: Option<BudgetId>,
     is_part: bool,
+    long_wait: LongWait,
     pace: Pace,
     reserve_permille: u32,
     needs_credentials: bool,
@@ -365,11 +385,23 @@ impl BudgetConfig {
             scopes: BTreeMap::new(),
             base: None,
             is_part: false,
+            long_wait: LongWait::default(),
             pace: Pace::default(),
             reserve_permille: 0,
             needs_credentials: false,
             batches: BTreeMap::new(),
         })
+    }
+
+    /// Returns the budget with other terms for long waits.
+    #[must_use]
+    pub fn with_long_wait(self, long_wait: LongWait) -> Self {
+        Self { long_wait, ..self }
+    }
+
+    /// Returns what becomes of jobs where the server asks for a long wait.
+    pub const fn long_wait(&self) -> LongWait {
+        self.long_wait
     }
 
     /// Returns the budget with another pace of its bulk and background jobs.
@@ -441,6 +473,7 @@ impl BudgetConfig {
             scopes: BTreeMap::new(),
             base: None,
             is_part: false,
+            long_wait: LongWait::default(),
             pace: Pace::default(),
             reserve_permille: 0,
             needs_credentials: false,

@@ -385,6 +385,8 @@ pub enum Event {
         until: Wall,
         /// Whether that is our guess.
         is_estimate: bool,
+        /// Whether it is longer than the app calls long: its jobs are parked, or fail.
+        is_long: bool,
     },
     /// A budget's pause is over.
     Resumed {
@@ -453,6 +455,8 @@ impl Wanted {
 pub enum Cause {
     /// Its budget is paused.
     Paused,
+    /// Its budget is paused for longer than the app calls long.
+    Parked,
     /// Its budget's rule defers it.
     Rate,
     /// Its budget has as many requests in flight as it may.
@@ -478,6 +482,7 @@ impl Cause {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Paused => "paused",
+            Self::Parked => "parked",
             Self::Rate => "rate",
             Self::InFlight => "in-flight",
             Self::Order => "order",

@@ -225,6 +225,8 @@ pub enum Reason {
     CancelledOut,
     /// A later removal of its record made it needless.
     Superseded,
+    /// Its server asked for a longer wait than its budget is ready for.
+    WaitTooLong,
     /// An earlier job of its key failed, and asked for later ones to fail too.
     KeyFailed,
 }
@@ -244,6 +246,7 @@ impl Reason {
             Self::CancelledOut => "cancelled-out",
             Self::Superseded => "superseded",
             Self::KeyFailed => "key-failed",
+            Self::WaitTooLong => "wait-too-long",
         }
     }
 }

@@ -510,7 +510,7 @@ impl Core {
 
 fn wake_reason(cause: Cause) -> WakeReason {
     match cause {
-        Cause::Paused => "a pause ends",
+        Cause::Paused | Cause::Parked => "a pause ends",
         Cause::Held => "the retry budget allows more",
         Cause::Rate => "a rule admits again",
         Cause::InFlight => "an earlier owner's attempt is over",

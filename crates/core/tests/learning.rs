@@ -3,10 +3,10 @@
 mod kit;
 
 use kit::{CardExt, Moment, Script, World, card, cards};
-use paceline_core::config::{Algorithm, BudgetConfig, LimitRule, Pace};
+use paceline_core::config::{Algorithm, BudgetConfig, LimitRule, LongWait, Pace};
 use paceline_core::ids::BudgetId;
-use paceline_core::io::{Event, Input};
-use paceline_core::job::{Lane, State};
+use paceline_core::io::{Cause, Event, Input};
+use paceline_core::job::{Lane, Reason, State};
 use paceline_core::signals::{BudgetSignal, Signals};
 
 fn left(remaining: u64, reset_in_ms: u64) -> Signals {
@@ -614,4 +614,73 @@ fn words_that_our_own_use_explains_cost_no_rate() {
             }
         }
     }
+}
+
+fn impatient(fails: bool) -> World {
+    let terms = LongWait {
+        above_ms: 10_000,
+        fails,
+    };
+    World::with(kit::budget("api", &["10/s"], None).with_long_wait(terms), 7)
+}
+
+/// Refuses the first job with a wait of that many milliseconds, with two more behind it.
+fn refused_for(world: &mut World, wait_ms: u64) {
+    let scripts = vec![Script::RetryAfter(wait_ms)];
+    world.server.scripts.insert("a".to_owned(), scripts);
+    world.enqueue(vec![card("a")]);
+    world.at(100).enqueue(vec![card("b"), card("c")]);
+    world.run_until(200);
+}
+
+fn told_as_long(world: &World) -> Vec<bool> {
+    let told = world.events.iter().filter_map(|(_, event)| {
+        let Event::Paused { is_long, .. } = event else {
+            return None;
+        };
+        Some(*is_long)
+    });
+    told.collect()
+}
+
+#[test]
+fn a_wait_beyond_the_bound_parks_the_jobs_and_is_not_shortened() {
+    let mut world = impatient(false);
+    refused_for(&mut world, 60_000);
+
+    let shown = world.core.snapshot(world.clock()).budgets[&id("api")].clone();
+    assert_eq!(shown.cause, Some(Cause::Parked));
+    assert_eq!(told_as_long(&world), [true]);
+    world.run_until(59_000);
+    assert_eq!(world.server.arrivals.len(), 1);
+    world.run(120_000);
+    assert_eq!(world.settled.len(), 3);
+
+    let mut world = impatient(false);
+    refused_for(&mut world, 9_000);
+    let shown = world.core.snapshot(world.clock()).budgets[&id("api")].clone();
+    assert_eq!(
+        (shown.cause, told_as_long(&world)),
+        (Some(Cause::Paused), vec![false])
+    );
+}
+
+#[test]
+fn a_wait_beyond_the_bound_fails_the_jobs_where_the_app_says_so() {
+    let mut world = impatient(true);
+    refused_for(&mut world, 60_000);
+
+    let reasons = |world: &World| {
+        let settled = world.settled.values();
+        let reasons = settled.map(|(state, outcome, _)| (*state, outcome.reason));
+        reasons.collect::<Vec<_>>()
+    };
+    let failed = (State::Failed, Some(Reason::WaitTooLong));
+    assert_eq!(reasons(&world), [failed; 3]);
+    // What is handed in while the wait is long fails too; what has less to wait than the bound waits.
+    world.at(20_000).enqueue(vec![card("d")]);
+    world.at(55_000).enqueue(vec![card("e")]);
+    world.run(120_000);
+    assert_eq!(world.settled["d"].1.reason, Some(Reason::WaitTooLong));
+    assert_eq!(world.settled["e"].0, State::Done);
 }

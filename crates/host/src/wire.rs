@@ -110,10 +110,12 @@ pub(crate) fn event(event: &Event) -> Option<EventMessage> {
             budget,
             until,
             is_estimate,
+            is_long,
         } => EventMessage::Paused {
             budget: budget.as_str().to_owned(),
             until: until.as_millis(),
             is_estimate: *is_estimate,
+            is_long: *is_long,
         },
         Event::Resumed { budget } => EventMessage::Resumed {
             budget: budget.as_str().to_owned(),

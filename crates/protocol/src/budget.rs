@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use paceline_core::config::{
-    Algorithm, Anchor, BudgetConfig, ConfigError, LimitRule, MAX_RESERVE_PERMILLE, Pace,
+    Algorithm, Anchor, BudgetConfig, ConfigError, LimitRule, LongWait, MAX_RESERVE_PERMILLE, Pace,
     parse_window,
 };
 use paceline_core::ids::{BatchName, BudgetId};
@@ -73,6 +73,9 @@ pub struct BudgetMessage {
     /// How the server writes what it says of limits: a dialect's name, `auto`, or which header says what.
     #[serde(default)]
     pub dialect: Option<DialectMessage>,
+    /// What becomes of jobs where the server asks for a long wait.
+    #[serde(default)]
+    pub long_wait: Option<LongWaitMessage>,
     /// Whether nothing is sent before it was given credentials; none keeps what was said before.
     #[serde(default)]
     pub credentials: Option<bool>,
@@ -93,6 +96,19 @@ pub struct ReserveMessage {
     /// The part of each limit that is kept for the interactive lane, from 0 to 0.9.
     #[serde(default)]
     pub interactive: Option<f64>,
+}
+
+/// What becomes of jobs where a server asks for a long wait.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields = nullable))]
+#[serde(rename_all = "camelCase")]
+pub struct LongWaitMessage {
+    /// Longer than this is long, in milliseconds; an hour by default.
+    #[serde(default)]
+    pub above_ms: Option<f64>,
+    /// `park` (the default) or `fail`.
+    #[serde(default)]
+    pub then: Option<String>,
 }
 
 /// A rule: `"100/10s"`, or its parts.
@@ -311,6 +327,7 @@ fn parse_budget(message: &BudgetMessage, path: &str) -> Result<Budget, WireError
     let config = config.with_parent(parent);
     let config = config.with_scopes(parse_scopes(message, path)?);
     let config = config.map_err(|error| bad("scopes", "up to 64 scopes", &error.to_string()))?;
+    let config = config.with_long_wait(parse_long_wait(message, path)?);
     let config = config
         .with_pace(parse_pace(message, path)?)
         .with_reserve(parse_reserve(message, path)?)
@@ -395,6 +412,33 @@ fn parse_scopes(
         scopes.insert(scope.clone(), id);
     }
     Ok(scopes)
+}
+
+fn parse_long_wait(message: &BudgetMessage, path: &str) -> Result<LongWait, WireError> {
+    let usual = LongWait::default();
+    let Some(message) = &message.long_wait else {
+        return Ok(usual);
+    };
+    let bad = |field: &str, expected: &str, got: &str| {
+        WireError::field(
+            Code::BadJob,
+            format!("{path}.longWait.{field}"),
+            expected,
+            got,
+        )
+    };
+    let above_ms = match message.above_ms {
+        None => usual.above_ms,
+        Some(above) => whole(above)
+            .filter(|above| *above > 0)
+            .ok_or_else(|| bad("aboveMs", "milliseconds above 0", &above.to_string()))?,
+    };
+    let fails = match message.then.as_deref() {
+        None | Some("park") => false,
+        Some("fail") => true,
+        Some(other) => return Err(bad("then", "park or fail", other)),
+    };
+    Ok(LongWait { above_ms, fails })
 }
 
 fn parse_pace(message: &BudgetMessage, path: &str) -> Result<Pace, WireError> {
@@ -585,6 +629,27 @@ mod tests {
         message.as_object_mut().unwrap().extend(fields);
         let message: BudgetMessage = serde_json::from_value(message).unwrap();
         Ok(parse_budgets(&[message])?.remove(0).config)
+    }
+
+    #[test]
+    fn reads_what_becomes_of_jobs_in_a_long_wait() {
+        let of = |long_wait: serde_json::Value| {
+            let message = serde_json::json!([{ "id": "b", "longWait": long_wait }]);
+            let messages: Vec<BudgetMessage> = serde_json::from_value(message).expect("a message");
+            let parsed = parse_budgets(&messages);
+            parsed.map(|budgets| budgets[0].config.long_wait())
+        };
+        let terms = |above_ms, fails| Ok(LongWait { above_ms, fails });
+        let field = |value| of(value).expect_err("bad").field;
+        let at = |field: &str| Some(format!("budgets[0].longWait.{field}"));
+
+        assert_eq!(of(serde_json::json!({})), terms(3_600_000, false));
+        assert_eq!(
+            of(serde_json::json!({ "aboveMs": 5000, "then": "fail" })),
+            terms(5_000, true)
+        );
+        assert_eq!(field(serde_json::json!({ "aboveMs": 0 })), at("aboveMs"));
+        assert_eq!(field(serde_json::json!({ "then": "give up" })), at("then"));
     }
 
     #[test]

@@ -435,6 +435,8 @@ pub enum EventMessage {
         until: u64,
         /// Whether that is our guess.
         is_estimate: bool,
+        /// Whether it is longer than what the budget calls long: its jobs are parked, or fail.
+        is_long: bool,
     },
     /// A budget's pause is over.
     Resumed {

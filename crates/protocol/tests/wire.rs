@@ -506,6 +506,7 @@ fn events() -> [(&'static str, EventMessage); 9] {
         budget: budget(),
         until: 1_700_000_030_500,
         is_estimate: false,
+        is_long: false,
     };
     let refused = EventMessage::Refused {
         budget: budget(),

@@ -121,6 +121,7 @@ pub(crate) fn budgets(apis: &[Api], terms: Terms) -> Value {
                 "limits": limits(api, terms),
                 "maxInFlight": max_in_flight,
                 "idempotency": keys,
+                "longWait": api.gives_up_ms.map(|above| json!({ "aboveMs": above, "then": "fail" })),
             });
             if let Some(max) = api.batch_max {
                 let url = format!("{}/batch", api.origin);

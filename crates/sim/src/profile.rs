@@ -189,6 +189,8 @@ pub(crate) struct Api {
     pub(crate) rules: Vec<Rule>,
     /// A rule that counts only what is made or changed by POST and PATCH.
     pub(crate) writes: Option<Rule>,
+    /// The wait above which its jobs fail, if they do.
+    pub(crate) gives_up_ms: Option<u64>,
     pub(crate) max_in_flight: Option<u64>,
     /// How long it honours idempotency keys, if it does.
     pub(crate) key_ttl_ms: Option<u64>,
@@ -294,6 +296,7 @@ impl Settings {
             ]
             .map(|api| Api {
                 writes: writes(&api, profile, &mut of_writes),
+                gives_up_ms: gives_up_ms(&api, profile, &mut of_writes),
                 ..api
             })
             .into(),
@@ -334,12 +337,18 @@ fn declared(budget: &'static str, origin: &'static str, profile: Profile, draw: 
         origin,
         rules,
         writes: None,
+        gives_up_ms: None,
         max_in_flight,
         key_ttl_ms: key_ttl_ms.filter(|_| profile != Profile::Checks),
         latency: latency(draw),
         clock_ahead_ms: draw.pick(&[0, 0, -180_000, 180_000]),
         batch_max: (profile == Profile::Batches).then(|| draw.pick(&[1, 2, 5, 20])),
     }
+}
+
+fn gives_up_ms(api: &Api, profile: Profile, draw: &mut Draw) -> Option<u64> {
+    let has = profile == Profile::Limits && api.budget.is_some() && draw.chance(300);
+    has.then(|| draw.pick(&[500, 5_000]))
 }
 
 /// A rule for some requests, beside those for all.
@@ -355,6 +364,7 @@ fn undeclared(draw: &mut Draw) -> Api {
         origin: "https://other.test",
         rules: vec![window(5, 1_000)],
         writes: None,
+        gives_up_ms: None,
         max_in_flight: Some(2),
         key_ttl_ms: None,
         latency: latency(draw),

@@ -445,6 +445,7 @@ mod tests {
             origin: "https://b.test",
             rules: vec![rule],
             writes: None,
+            gives_up_ms: None,
             max_in_flight: None,
             key_ttl_ms,
             latency: Latency::Steady(1),

@@ -98,7 +98,7 @@ impl Budget {
             return blocked(self.held_cause(), self.held_until());
         }
         if let Some(pause) = self.pause {
-            return blocked(Cause::Paused, Some(pause.until));
+            return blocked(pause.cause(), Some(pause.until));
         }
         if let Some(until) = self.full_until(now) {
             return blocked(Cause::InFlight, until);

@@ -9,6 +9,7 @@
 use oorandom::Rand64;
 
 use super::Budget;
+use crate::io::Cause;
 use crate::job::HoldCause;
 use crate::time::{Mono, Now, Wall};
 
@@ -32,8 +33,21 @@ pub(crate) struct Pause {
     pub(crate) until: Mono,
     pub(crate) until_wall: Wall,
     pub(crate) is_estimate: bool,
+    /// Whether it was longer, when it was asked for, than what the app calls long.
+    pub(crate) is_long: bool,
     pub(super) jitter_ms: u64,
     pub(super) refused: u32,
+}
+
+impl Pause {
+    /// Why what it stops waits.
+    pub(crate) const fn cause(self) -> Cause {
+        if self.is_long {
+            Cause::Parked
+        } else {
+            Cause::Paused
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +62,7 @@ pub(super) struct Ramp {
 pub(crate) struct Refusal {
     pub(crate) until: Wall,
     pub(crate) is_estimate: bool,
+    pub(crate) is_long: bool,
     pub(crate) is_longer: bool,
     /// How many refused jobs this pause has put back before this one.
     pub(crate) earlier_refused: u32,
@@ -65,6 +80,13 @@ impl Budget {
     /// Tells whether nothing may start, whatever the rules say.
     pub(crate) fn is_closed(&self) -> bool {
         self.pause.is_some() || !self.holds.is_empty() || self.lacks_credentials()
+    }
+
+    /// Tells whether what waits for it fails: its pause goes on for longer than the app is ready to wait.
+    pub(crate) fn gives_up(&self, now: Mono) -> bool {
+        let terms = self.config.long_wait();
+        let is_too_long = |pause: Pause| pause.until.since(now) > terms.above_ms;
+        terms.fails && self.pause.is_some_and(is_too_long)
     }
 
     /// Tells whether a request that was claimed ahead may not leave. What was claimed within the share of repeats may: the
@@ -114,6 +136,7 @@ impl Budget {
                 until,
                 until_wall: now.wall_of(until),
                 is_estimate: told_ms.is_none(),
+                is_long: wait_ms > self.config.long_wait().above_ms,
                 jitter_ms,
                 refused: earlier_refused,
             },
@@ -131,6 +154,7 @@ impl Budget {
         Refusal {
             until: pause.until_wall,
             is_estimate: pause.is_estimate,
+            is_long: pause.is_long,
             is_longer,
             earlier_refused,
             spread_ms: guess_ms,

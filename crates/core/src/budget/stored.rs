@@ -33,6 +33,7 @@ impl Budget {
             until: now.mono_of(until_wall),
             until_wall,
             is_estimate: record.pause_is_estimate,
+            is_long: until_wall.since(now.wall) > self.config.long_wait().above_ms,
             jitter_ms: 0,
             refused: 0,
         });

@@ -236,11 +236,11 @@ impl Core {
             retry_after_ms: answer.signals.retry_after_ms,
         });
         if refusal.is_longer {
-            let (until, is_estimate) = (refusal.until, refusal.is_estimate);
             self.tell(Event::Paused {
                 budget: budget_id.clone(),
-                until,
-                is_estimate,
+                until: refusal.until,
+                is_estimate: refusal.is_estimate,
+                is_long: refusal.is_long,
             });
         }
         if refusal.holds_now {

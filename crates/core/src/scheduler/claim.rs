@@ -5,7 +5,7 @@ use super::{After, Core};
 use crate::budget::Asked;
 use crate::ids::{BudgetId, Seq};
 use crate::io::{Cause, Effect};
-use crate::job::{Card, Reason, Record, Repeat, Spent, State};
+use crate::job::{Card, Outcome, Reason, Record, Repeat, Spent, State};
 use crate::limit::Ticket;
 use crate::time::{Mono, Now, Wall};
 
@@ -86,6 +86,10 @@ impl Core {
         let checked = self.check_family(id, &parents, asked, now.mono);
         let start = match checked {
             Ok(start) => start,
+            Err(_) if self.family_gives_up(id, &parents, now.mono) => {
+                self.give_up(seq, now);
+                return true;
+            }
             Err(blocked) => {
                 if let Some(budget) = self.budgets.get_mut(id) {
                     budget.blocked = Some(blocked);
@@ -109,6 +113,17 @@ impl Core {
             budget.last_turn = self.turns;
         }
         true
+    }
+
+    /// Ends a job, and all that share its request, whose server asks for a longer wait than its budget is ready for.
+    fn give_up(&mut self, seq: Seq, now: Now) {
+        let is_seen = self.jobs.get(&seq).is_some_and(|job| job.record.key_seen);
+        let reason = match is_seen {
+            true => Reason::OutcomeUnknown,
+            false => Reason::WaitTooLong,
+        };
+        let outcome = Outcome::unanswered(reason, now.wall);
+        self.settle_riders(seq, State::Failed, &outcome, now);
     }
 
     /// Records the attempt of a job that starts at `start`, which is now or within the time that a commit takes.

@@ -78,6 +78,16 @@ impl Core {
         }
     }
 
+    /// Tells whether what waits for a budget fails, because its pause or that of one above it is longer than it is ready for.
+    pub(super) fn family_gives_up(&self, id: &BudgetId, parents: &[BudgetId], now: Mono) -> bool {
+        let mut family = std::iter::once(id).chain(parents);
+        family.any(|id| {
+            self.budgets
+                .get(id)
+                .is_some_and(|budget| budget.gives_up(now))
+        })
+    }
+
     /// Returns the longest window of the rules that count a job, 31 days while its budget is not known.
     pub(super) fn longest_window_ms(&self, seq: Seq) -> u64 {
         let Some(job) = self.jobs.get(&seq) else {

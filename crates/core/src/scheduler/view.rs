@@ -242,8 +242,8 @@ impl Core {
         }
         let pauses = budget.into_iter().chain(parents());
         let pauses = pauses.filter_map(crate::budget::Budget::pause);
-        if let Some(until) = pauses.map(|pause| pause.until).max() {
-            return (Cause::Paused, Some(until));
+        if let Some(pause) = pauses.max_by_key(|pause| pause.until) {
+            return (pause.cause(), Some(pause.until));
         }
         match job.slot {
             Slot::None | Slot::Undeclared => (Cause::Held, None),
