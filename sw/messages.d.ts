@@ -907,7 +907,8 @@ export type EventMessage = { "name": "paused", "detail": {
 export type WireError = {
   /** The code. */
   code: Code,
-  /** The field, as a path in the message: `job.lane`, `jobs[3].url`. */
+  /** The field, as a path in the message: `job.lane`, `jobs[3].url`. For `queue-full` the bound: `maxQueue.jobs` or
+ * `maxQueue.bytes`. */
   field?: string,
   /** What was expected there. */
   expected?: string,

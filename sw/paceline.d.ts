@@ -601,7 +601,7 @@ export interface ErrorDetails {
   status?: number;
   response?: PacelineResponse;
   cause?: unknown;
-  /** The field of the job or option that is not as expected. */
+  /** The field of the job or option that is not as expected; for `queue-full` the bound: `maxQueue.jobs` or `maxQueue.bytes`. */
   field?: string;
   expected?: string;
   got?: string;

@@ -345,6 +345,15 @@ pub enum Reply {
     Ok,
 }
 
+/// A bound of the whole queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueBound {
+    /// The most unsettled jobs.
+    Jobs(u32),
+    /// The most bytes of their stored requests.
+    Bytes(u64),
+}
+
 /// Why an enqueue, hold or resume was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -358,10 +367,12 @@ pub enum Refusal {
         /// The largest cost that fits.
         largest: u32,
     },
-    /// The queue has as many jobs as it may.
+    /// The queue has as many jobs or bytes as it may; nothing of the request was taken.
     QueueFull {
-        /// The bound.
-        max: u32,
+        /// The index of the first job in the request that does not fit.
+        index: usize,
+        /// Which bound that job is over.
+        bound: QueueBound,
     },
     /// The storage is full.
     StorageFull,

@@ -1,7 +1,7 @@
 //! The core's values as messages: one mapping each.
 
 use paceline_core::ids::{BudgetId, GroupId, JobId};
-use paceline_core::io::{Event, Refusal, View};
+use paceline_core::io::{Event, QueueBound, Refusal, View};
 use paceline_core::job::{HoldCause, Lane, Outcome, State};
 use paceline_core::scheduler::{BudgetSnapshot, GroupSnapshot, Snapshot};
 use paceline_core::time::Wall;
@@ -31,10 +31,13 @@ pub(crate) fn refusal(refusal: &Refusal, what: &What) -> WireError {
                 What::One | What::Other => error("job.cost".to_owned()),
             }
         }
-        Refusal::QueueFull { max } => WireError::plain(
-            Code::QueueFull,
-            format!("the queue holds at most {max} jobs"),
-        ),
+        Refusal::QueueFull { index, bound } => {
+            let error = queue_full(*bound);
+            match what {
+                What::Many(_) => error.at(*index),
+                What::One | What::Other => error,
+            }
+        }
         Refusal::StorageFull => WireError::plain(Code::StorageFull, "the origin's storage is full"),
         Refusal::Storage => WireError::plain(Code::Storage, "the storage failed"),
         Refusal::UnknownBudget(budget) => WireError::field(
@@ -47,6 +50,21 @@ pub(crate) fn refusal(refusal: &Refusal, what: &What) -> WireError {
             WireError::plain(Code::Cleared, "it has ended, and how is no longer known")
         }
         _ => WireError::plain(Code::Protocol, "refused"),
+    }
+}
+
+fn queue_full(bound: QueueBound) -> WireError {
+    let (field, most) = match bound {
+        QueueBound::Jobs(max) => ("maxQueue.jobs", format!("at most {max} unsettled jobs")),
+        QueueBound::Bytes(max) => (
+            "maxQueue.bytes",
+            format!("at most {max} bytes of unsettled requests"),
+        ),
+    };
+    WireError {
+        field: Some(field.to_owned()),
+        expected: Some(most.clone()),
+        ..WireError::plain(Code::QueueFull, format!("the queue takes {most}"))
     }
 }
 

@@ -35,7 +35,8 @@ pub enum Code {
 pub struct WireError {
     /// The code.
     pub code: Code,
-    /// The field, as a path in the message: `job.lane`, `jobs[3].url`.
+    /// The field, as a path in the message: `job.lane`, `jobs[3].url`. For `queue-full` the bound: `maxQueue.jobs` or
+    /// `maxQueue.bytes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional))]
     pub field: Option<String>,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{After, Core, Job, Slot};
 use crate::ids::{JobId, RequestId, Seq};
-use crate::io::{Effect, Refusal, Reply};
+use crate::io::{Effect, QueueBound, Refusal, Reply};
 use crate::job::{Card, Outcome, Reason, Record, State};
 use crate::time::Now;
 
@@ -85,13 +85,22 @@ impl Core {
             }
             jobs = jobs.saturating_add(1);
             bytes = bytes.saturating_add(u64::from(card.size));
-        }
-        if jobs > self.bounds.max_jobs || bytes > self.bounds.max_bytes {
-            return Err(Refusal::QueueFull {
-                max: self.bounds.max_jobs,
-            });
+            if let Some(bound) = self.passed_bound(jobs, bytes) {
+                return Err(Refusal::QueueFull { index, bound });
+            }
         }
         Ok(())
+    }
+
+    /// Returns the bound of the queue that so many jobs and bytes are over.
+    const fn passed_bound(&self, jobs: u32, bytes: u64) -> Option<QueueBound> {
+        if jobs > self.bounds.max_jobs {
+            Some(QueueBound::Jobs(self.bounds.max_jobs))
+        } else if bytes > self.bounds.max_bytes {
+            Some(QueueBound::Bytes(self.bounds.max_bytes))
+        } else {
+            None
+        }
     }
 
     fn add_batch(&mut self, cards: Vec<Card>, now: Now) -> Vec<Seq> {

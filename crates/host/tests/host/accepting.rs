@@ -205,5 +205,34 @@ fn a_full_queue_refuses_the_new_and_keeps_the_old() {
 
     assert_eq!(world.reply(kept)["type"], "accepted");
     assert_eq!(world.reply(refused)["code"], "queue-full");
+    assert_eq!(world.reply(refused)["field"], "maxQueue.jobs");
+    assert_eq!(world.reply(refused)["expected"], "at most 1 unsettled jobs");
     assert_eq!(world.stored_names(), ["a"]);
+}
+
+#[test]
+fn a_queue_full_of_bytes_says_so_and_stores_nothing_of_the_call() {
+    let bounds = paceline_core::scheduler::Bounds {
+        max_bytes: 250,
+        ..Default::default()
+    };
+    let mut world = World::bounded(bounds);
+    world.hello(1);
+    let jobs: Vec<_> = ["a", "b", "c", "d"].map(job).into();
+
+    let refused = world.tell_sized(
+        1,
+        json!({ "type": "enqueue-many", "jobs": jobs }),
+        Some(100),
+    );
+
+    let reply = world.reply(refused);
+    assert_eq!(reply["code"], "queue-full");
+    assert_eq!(reply["field"], "maxQueue.bytes");
+    let most = "at most 250 bytes of unsettled requests";
+    assert_eq!(
+        (&reply["expected"], &reply["index"]),
+        (&json!(most), &json!(2))
+    );
+    assert!(world.stored_names().is_empty());
 }
