@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// What was seen since the host began, in memory only.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -20,6 +20,7 @@ pub struct DiagnosisMessage {
     /// Values that were there and could not be read.
     pub unreadable: u32,
     /// Answers by their status.
+    #[serde(serialize_with = "keyed_by_text")]
     pub statuses: BTreeMap<u16, u32>,
     /// The dialects that answers were read in.
     pub dialects: Vec<&'static str>,
@@ -27,6 +28,15 @@ pub struct DiagnosisMessage {
     pub visible: Vec<String>,
     /// What is wrong; empty where nothing was seen to be.
     pub findings: Vec<FindingMessage>,
+}
+
+/// Writes the keys as text: the worker makes no object of a map whose keys are numbers.
+fn keyed_by_text<S: Serializer>(
+    statuses: &BTreeMap<u16, u32>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let by_text = |(status, count): (&u16, &u32)| (status.to_string(), *count);
+    serializer.collect_map(statuses.iter().map(by_text))
 }
 
 /// One thing that the server's owner should change.
