@@ -252,7 +252,8 @@ export class Connection {
       this.kinds.shift();
       this.#misses = 1;
     }
-    this.#openAgain(this.#misses, new PacelineError("not-connected", `the ${kind.name} host cannot be loaded: ${kind.url}`, { cause }));
+    const why = cause instanceof Error ? `: ${cause.message}` : "";
+    this.#openAgain(this.#misses, new PacelineError("not-connected", `the ${kind.name} host cannot be loaded: ${kind.url}${why}`, { cause }));
   }
 
   #died() {

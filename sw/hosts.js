@@ -70,14 +70,14 @@ function sharedWorkerKind(queue, url) {
 function leaderKind(queue, url) {
   /** @type {AbortController | undefined} */ let candidacy;
   /** @type {Worker | undefined} */ let worker;
-  /** @type {() => void} */ let missed = () => {};
+  /** @type {Listener["missed"]} */ let missed = () => {};
 
   const lead = () =>
     new Promise((resign) => {
       worker = new Worker(url, { name: `paceline:${queue}`, type: "module" });
       // One that cannot load makes room for the next tab.
-      worker.addEventListener("error", () => {
-        missed();
+      worker.addEventListener("error", ({ message }) => {
+        missed(message ? new Error(message) : undefined);
         resign(undefined);
       });
       worker.addEventListener("message", ({ data }) => data?.ended === true && resign(undefined));

@@ -291,7 +291,7 @@ export type LimitMessage = string | {
   counts?: CountsMessage | null,
 };
 
-/** A known dialect by its name, or an app's own. */
+/** A known dialect by its name, a function of the app's worker as `worker:NAME`, or an app's own table. */
 export type DialectMessage = string | OwnDialectMessage;
 
 /** Which header says what; names in any case. */

@@ -14,7 +14,7 @@ export interface ConnectOptions {
   sharedWorker?: boolean;
   /** Runs the scheduler in a service worker; `auto` then begins there. By default `service-worker.js` beside the client, for `/`. */
   serviceWorker?: { url?: string | URL; scope?: string; type?: "module" | "classic" };
-  /** Where `worker.js` is served, on this origin. */
+  /** Where `worker.js` is served, on this origin, or a file of the app that imports `paceline/worker`. */
   workerUrl?: string | URL;
   /** Where the worker's wasm is served. */
   wasmUrl?: string | URL;
@@ -87,7 +87,10 @@ export interface Budget {
   preset?: string;
   /** The plan of the preset, where limits depend on one. */
   plan?: string;
-  /** How the server writes what it says of limits: a dialect's name, or which header says what; `auto` if absent. */
+  /**
+   * How the server writes what it says of limits: a dialect's name, which header says what, or `worker:NAME` for a function of
+   * the app's worker (see `definePaceline`); `auto` if absent.
+   */
   dialect?: string | OwnDialect;
   /** Whether nothing is sent before it was given credentials. */
   credentials?: boolean;
@@ -164,7 +167,7 @@ export interface Diagnosis {
   /** Values that tell of limits and could not be read. */
   unreadable: number;
   statuses: Record<number, number>;
-  /** The dialects that answers were read in. */
+  /** The dialects that answers were read in; `own` for a table of headers, `worker` for a function of the app. */
   dialects: string[];
   /** The headers that could be read, lower case. */
   visible: string[];

@@ -14,6 +14,8 @@ export interface EngineOptions {
   instance: string;
   host: "shared-worker" | "service-worker" | "leader-tab";
   version: string;
+  /** The functions of the app's worker that read answers. */
+  dialects: string[];
 }
 
 export class Engine {

@@ -3,6 +3,7 @@
 // and never again once anything has been thrown out of it.
 
 import init, { Engine } from "./paceline_sw.js";
+import { dialectNames } from "./define.js";
 import { PacelineError, fieldError } from "./errors.js";
 import { prepare, prepareAll } from "./job.js";
 import { Door, askToYield } from "./hub.js";
@@ -67,7 +68,7 @@ export class Shell {
     try {
       await loading;
       if (this.#end) return;
-      const options = { queue, instance: this.#instance, host, version: VERSION };
+      const options = { queue, instance: this.#instance, host, version: VERSION, dialects: dialectNames() };
       const engine = await Engine.start(options, this.#callbacks());
       if (!this.#end) this.#run(engine);
     } catch (error) {

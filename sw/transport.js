@@ -9,6 +9,7 @@
 import { Arrivals } from "./arrivals.js";
 import { asItems, resultsOf } from "./batch.js";
 import { checkOf, foundBy } from "./check.js";
+import { toldBy } from "./define.js";
 import { layOver } from "./merge.js";
 
 const MAX_BODY = 8 * 1024 * 1024;
@@ -20,12 +21,12 @@ const NULL_BODY = [101, 103, 204, 205, 304];
 /**
  * Sends a request and reads its answer. Never rejects.
  * @param {StoredRequest} first
- * @param {{ timeoutMs: number, headers: [string, string][], later?: StoredRequest[], batch?: BatchForm, body?: BodyNeed, check?: boolean }} options
+ * @param {{ timeoutMs: number, headers: [string, string][], later?: StoredRequest[], batch?: BatchForm, body?: BodyNeed, check?: boolean, dialect?: string }} options
  * headers to add for this attempt, requests whose bodies are laid over that of the first or are items beside it, of which
- * answers the beginning is wanted, and whether the check of the first is sent in its place
+ * answers the beginning is wanted, whether the check of the first is sent in its place, and the app's function that reads it
  * @returns {Promise<({ kind: "answer", at: number, items?: (ItemResult | null)[] | "unreadable" } & Answer) | { kind: "none", cause: "network" | "timed-out" | "never-left", message: string }>}
  */
-export async function send(first, { timeoutMs, headers, later = [], batch, body: need = "errors", check: isCheck = false }) {
+export async function send(first, { timeoutMs, headers, later = [], batch, body: need = "errors", check: isCheck = false, dialect }) {
   let request = first;
   try {
     if (isCheck) request = checkOf(first);
@@ -61,7 +62,8 @@ export async function send(first, { timeoutMs, headers, later = [], batch, body:
     const answer = { ...describe(response), body, truncated, ...textOf(response, body, isWanted(request.url, need)) };
     const items = batch && resultsOf(batch, [first, ...later], answer);
     const found = isCheck ? { found: foundBy(first.check, answer) } : {};
-    return { kind: "answer", at, ...answer, ...(items === undefined ? {} : { items }), ...found };
+    const told = dialect === undefined ? {} : { told: toldBy(dialect, viewOf(request, response, answer.text)) };
+    return { kind: "answer", at, ...answer, ...(items === undefined ? {} : { items }), ...found, ...told };
   } finally {
     arrivals.forget(request.url, span);
     clearTimeout(timer);
@@ -102,6 +104,11 @@ function isSendable(url, init) {
 /** @param {Response} response */
 function describe({ status, statusText, headers, url, redirected }) {
   return { status, statusText, headers: /** @type {[string, string][]} */ ([...headers]), url, redirected };
+}
+
+/** An answer as an app's function sees it. @param {StoredRequest} request @param {Response} response @param {string} [text] */
+function viewOf({ url, method }, { status, headers }, text = "") {
+  return { status, headers: Object.fromEntries(headers), body: text, url, method, now: Date.now() };
 }
 
 /**

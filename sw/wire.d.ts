@@ -43,7 +43,14 @@ export interface Answer {
   truncated?: boolean;
   text?: string;
   found?: Found;
+  told?: Told;
 }
+
+/** A value without functions, of bounded size. */
+export type Plain = null | boolean | number | string | Plain[] | { [field: string]: Plain };
+
+/** What a function of the app said of an answer, or why it said nothing. */
+export type Told = { value: Plain } | { fault: string };
 
 /** How the items of a batch are written, and its results read. */
 export interface BatchForm {

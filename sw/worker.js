@@ -1,8 +1,11 @@
-// The entry of a host, as a SharedWorker and as a service worker. Its listeners are registered in its first turn, before
-// the wasm loads: what arrives meanwhile is kept.
+// The entry of a host, as a SharedWorker and as a service worker, by itself or imported by a file of the app. Its listeners
+// are registered in its first turn, before the wasm loads: what arrives meanwhile is kept.
 
+import { isShared } from "./define.js";
 import { Shell } from "./shell.js";
 import { send } from "./transport.js";
+
+export { definePaceline } from "./define.js";
 
 const scope = /** @type {any} */ (globalThis);
 const parameters = new URL(scope.location.href).searchParams;
@@ -37,10 +40,17 @@ function serveSharedWorker() {
   startAlone(shell);
 }
 
-/** Starts a shell whose context is its own: every error in it is the host's. @param {Shell} shell */
+/** A trap in the engine, which ends it, and no error of the app. @param {unknown} error */
+const isTrap = (error) => error instanceof WebAssembly.RuntimeError;
+
+/**
+ * Starts a shell whose context is its own: every error in it is the host's, unless a file of the app has defined something.
+ * @param {Shell} shell
+ */
 function startAlone(shell) {
-  scope.addEventListener("error", (/** @type {ErrorEvent} */ event) => shell.crash(event.error ?? event.message));
-  scope.addEventListener("unhandledrejection", (/** @type {PromiseRejectionEvent} */ event) => shell.crash(event.reason));
+  const isOurs = (/** @type {unknown} */ error) => !isShared() || isTrap(error);
+  scope.addEventListener("error", (/** @type {ErrorEvent} */ { error, message }) => isOurs(error) && shell.crash(error ?? message));
+  scope.addEventListener("unhandledrejection", (/** @type {PromiseRejectionEvent} */ { reason }) => isOurs(reason) && shell.crash(reason));
   listenToNetwork(shell);
   shell.start();
 }
@@ -114,7 +124,6 @@ function serveServiceWorker() {
     }
     event.waitUntil(serve(tabOf(event.source), event.data));
   });
-  const isTrap = (/** @type {unknown} */ error) => error instanceof WebAssembly.RuntimeError;
   scope.addEventListener("error", (/** @type {ErrorEvent} */ { error }) => isTrap(error) && shell.crash(error));
   scope.addEventListener("unhandledrejection", (/** @type {PromiseRejectionEvent} */ { reason }) => isTrap(reason) && shell.crash(reason));
   listenToNetwork(shell);

@@ -8,7 +8,7 @@ mod message;
 mod shell;
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use js_sys::{Error, Reflect};
@@ -32,6 +32,9 @@ struct Options {
     instance: String,
     host: String,
     version: String,
+    /// The functions of the app's worker that read answers.
+    #[serde(default)]
+    dialects: BTreeSet<String>,
 }
 
 /// The scheduler of one queue in a worker. The shell holds the queue's Web Lock for as long as it lives.
@@ -72,6 +75,7 @@ impl Engine {
             durable: true,
             seed: random_seed(),
             bounds: Bounds::default(),
+            dialects: options.dialects,
         };
         let host = Host::new(config, opened, clock());
         let inner = Inner {
@@ -218,9 +222,12 @@ impl Engine {
                 secrets,
                 timeout_ms,
                 body,
+                dialect,
             } => {
                 headers.extend(secrets.reveal());
-                match message::send_options(headers, timeout_ms, later, batch, body, is_check) {
+                match message::send_options(
+                    headers, timeout_ms, later, batch, body, is_check, dialect,
+                ) {
                     Ok(options) => self.send(seq, attempt, &request, &options),
                     Err(error) => {
                         shell::complain("a request cannot be sent", &error);

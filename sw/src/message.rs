@@ -1,11 +1,14 @@
 //! Messages and answers between JavaScript objects and the host's types.
 
+use std::sync::Arc;
+
 use js_sys::{Array, ArrayBuffer, Object, Reflect};
 use paceline_core::ids::Seq;
 use paceline_core::io::{Found, NoAnswer};
 use paceline_core::time::Now;
 use paceline_host::{BodyNeed, HostInput, ItemResult, Items};
 use paceline_protocol::batch::BatchForm;
+use paceline_protocol::told::ToldMessage;
 use paceline_protocol::{Head, HostMessage, Request, Stamp, WireError, error::Code};
 use serde::{Deserialize, Serialize};
 use serde_wasm_bindgen::{Deserializer, Serializer};
@@ -73,6 +76,7 @@ pub(crate) fn send_options(
     batch: Option<BatchForm>,
     body: BodyNeed,
     is_check: bool,
+    dialect: Option<Arc<str>>,
 ) -> Result<JsValue, JsValue> {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
@@ -83,6 +87,8 @@ pub(crate) fn send_options(
         batch: Option<BatchForm>,
         body: &'static str,
         check: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        dialect: Option<String>,
     }
     let options = Options {
         timeout_ms,
@@ -90,6 +96,7 @@ pub(crate) fn send_options(
         batch,
         body: body.as_str(),
         check: is_check,
+        dialect: dialect.map(|name| name.to_string()),
     };
     let options = options.serialize(&Serializer::json_compatible())?;
     if !later.is_empty() {
@@ -114,6 +121,8 @@ struct Answer {
     at: Option<f64>,
     #[serde(default)]
     found: Option<String>,
+    #[serde(default)]
+    told: Option<ToldMessage>,
 }
 
 /// What the worker has read in the answer to a check.
@@ -172,6 +181,7 @@ pub(crate) fn answered(seq: Seq, attempt: u32, answer: JsValue, now: Now) -> Hos
             headers: read.headers.unwrap_or_default(),
             text: read.text,
             found: read.found.as_deref().map(found),
+            told: read.told,
             ended_at: read.at.map_or(now.mono, |at| crate::now_of(at, 0.0).mono),
             response: answer,
             items,

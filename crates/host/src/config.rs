@@ -1,5 +1,7 @@
 //! What a host is told when it is made.
 
+use std::collections::BTreeSet;
+
 use paceline_core::scheduler::Bounds;
 
 /// The settings of one host.
@@ -17,4 +19,6 @@ pub struct HostConfig {
     pub seed: u64,
     /// The queue's bounds.
     pub bounds: Bounds,
+    /// The functions of the app's worker that read answers.
+    pub dialects: BTreeSet<String>,
 }

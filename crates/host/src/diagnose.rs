@@ -241,6 +241,13 @@ impl Witness {
         if self.unreadable == 0 {
             return None;
         }
+        if self.dialects.contains("worker") {
+            let message = format!(
+                "{} values that a function of the app's own worker gave are not as expected: the app's `error` events name them",
+                self.unreadable
+            );
+            return Some(finding("unreadable", message, Vec::new()));
+        }
         let dialects: Vec<&str> = self.dialects.iter().copied().collect();
         let message = format!(
             "{} values that tell of limits could not be read as {}: please look at how {} are written, or declare `dialect`",

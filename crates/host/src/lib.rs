@@ -20,12 +20,14 @@ mod metrics;
 mod plan;
 mod query;
 mod requests;
+mod told;
 mod wire;
 
 pub use config::HostConfig;
 pub use paceline_signals::BodyNeed;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use bodies::Bodies;
 use budgets::Budgets;
@@ -41,6 +43,7 @@ use paceline_core::scheduler::WakeReason;
 use paceline_core::time::{Mono, Now};
 use paceline_protocol::batch::BatchForm;
 use paceline_protocol::reply::f64_eq::F64;
+use paceline_protocol::told::ToldMessage;
 use paceline_protocol::{HostMessage, Request, Secrets, Stamp, WireError};
 use paceline_signals::{AnyDialect, Response, Sent};
 use paceline_store::{Opened, ReadBodies, StoreError, Transaction};
@@ -82,6 +85,8 @@ pub enum HostInput<B> {
         text: Option<String>,
         /// What it tells of the job, where it is the answer to its check.
         found: Option<Found>,
+        /// What the function of the app's worker said of it that `Send` named.
+        told: Option<ToldMessage>,
         /// When the answer's head came.
         ended_at: Mono,
         /// The response for the tab that asked.
@@ -173,6 +178,8 @@ pub enum HostOutput<B> {
         timeout_ms: u32,
         /// Of which answers the beginning of the body is wanted.
         body: BodyNeed,
+        /// The function of the app's worker that reads the answer, if one does.
+        dialect: Option<Arc<str>>,
     },
     /// The store has another owner, or none: release everything and end.
     Stop(StoreError),
@@ -242,6 +249,8 @@ pub struct Host<B> {
     /// The dialects of requests on their way, where they are named.
     dialects: BTreeMap<Seq, AnyDialect>,
     witnesses: diagnose::Witnesses,
+    /// The fields of the worker's functions that were warned of.
+    warned: BTreeSet<String>,
     reads: VecDeque<query::Query>,
     outputs: VecDeque<HostOutput<B>>,
     next_request: RequestId,
@@ -276,6 +285,7 @@ impl<B: Clone + Default> Host<B> {
             repeats: BTreeMap::new(),
             dialects: BTreeMap::new(),
             witnesses: diagnose::Witnesses::default(),
+            warned: BTreeSet::new(),
             reads: VecDeque::new(),
             outputs: VecDeque::new(),
             next_request: RequestId(1),
@@ -316,16 +326,19 @@ impl<B: Clone + Default> Host<B> {
                 headers,
                 text,
                 found,
+                told,
                 ended_at,
                 response,
                 items,
             } => {
                 let sent = self.repeats.remove(&seq).unwrap_or(Sent::First);
                 let dialect = self.dialects.remove(&seq).unwrap_or_default();
+                let told = self.read_told(&dialect, told.as_ref());
                 let read = Response {
                     status,
                     headers: &headers,
                     text: text.as_deref(),
+                    told: told.as_ref(),
                     ..Response::default()
                 };
                 let reading = paceline_signals::read_all(&read, dialect, now.wall);
@@ -476,6 +489,10 @@ impl<B: Clone + Default> Host<B> {
                 }
                 let dialect = self.budgets.dialect(&budget);
                 let need = dialect.body();
+                let function = match &dialect {
+                    AnyDialect::Defined(name) => Some(Arc::clone(name)),
+                    AnyDialect::Known(_) | AnyDialect::Own(_) => None,
+                };
                 if dialect != AnyDialect::default() {
                     self.dialects.insert(seq, dialect);
                 }
@@ -496,6 +513,7 @@ impl<B: Clone + Default> Host<B> {
                             secrets: self.credentials.of(&budget),
                             timeout_ms,
                             body: need,
+                            dialect: function,
                         });
                     }
                     Err(missing) => self.commits.missing.push((seq, attempt, missing)),

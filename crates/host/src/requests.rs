@@ -16,6 +16,7 @@ use paceline_protocol::request::{
 };
 use paceline_protocol::{HostMessage, Request, WireError};
 
+use crate::told::check_defined;
 use crate::{Bulk, Host, Tab, TabId, Wants, What, wire};
 
 impl<B: Clone + Default> Host<B> {
@@ -154,6 +155,7 @@ impl<B: Clone + Default> Host<B> {
 
     fn configure(&mut self, budgets: &[BudgetMessage], now: Now) -> Result<(), WireError> {
         let parsed = parse_budgets(budgets)?;
+        check_defined(&parsed, &self.config.dialects)?;
         self.budgets.check_parents(&parsed)?;
         let changed = self.budgets.declare(parsed);
         if changed.is_empty() {

@@ -1,7 +1,10 @@
-//! How a budget's server writes its signals: the name of a known dialect, or which header says what.
+//! How a budget's server writes its signals: the name of a known dialect, which header says what, or `worker:NAME`, a
+//! function in the app's own worker.
 //!
 //! Invariant: what is declared is read within bounds or refused with the name of its field; a declaration that says
 //! nothing is refused, because nobody means that.
+
+use std::sync::Arc;
 
 use paceline_core::config::{MAX_WINDOW_MS, parse_window};
 use paceline_signals::{AnyDialect, Dialect, Kind, OwnDialect, Timed, Window};
@@ -10,12 +13,12 @@ use serde::Deserialize;
 use crate::budget::{is_header_name, whole};
 use crate::error::{Code, WireError};
 
-/// A known dialect by its name, or an app's own.
+/// A known dialect by its name, a function of the app's worker as `worker:NAME`, or an app's own table.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(untagged)]
 pub enum DialectMessage {
-    /// The name, or `auto`.
+    /// The name, `auto`, or `worker:NAME`.
     Name(String),
     /// Which header says what.
     Own(Box<OwnDialectMessage>),
@@ -90,6 +93,10 @@ pub enum OwnWindowMessage {
     },
 }
 
+/// What the name of a function begins with; no known dialect has a colon in its name.
+const WORKER: &str = "worker:";
+/// The longest name of a function.
+const MAX_NAME: usize = 64;
 const HEADER: &str = "a header name";
 const WINDOW: &str = "a window such as \"10s\", milliseconds, or a header, of at most 31 days";
 const WINDOW_KINDS: [Kind; 3] = [Kind::DeltaSeconds, Kind::DeltaMillis, Kind::Duration];
@@ -104,9 +111,22 @@ pub(crate) fn parse_dialect(
 ) -> Result<AnyDialect, WireError> {
     match message {
         None => Ok(AnyDialect::default()),
-        Some(DialectMessage::Name(name)) => named(name, path).map(AnyDialect::from),
+        Some(DialectMessage::Name(name)) => match name.strip_prefix(WORKER) {
+            Some(function) => defined(function, path),
+            None => named(name, path).map(AnyDialect::from),
+        },
         Some(DialectMessage::Own(own)) => parse_own(own, path).map(AnyDialect::from),
     }
+}
+
+/// Reads the name of a function; only the host knows whether there is one.
+fn defined(name: &str, path: &str) -> Result<AnyDialect, WireError> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    if (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(is_plain) {
+        return Ok(AnyDialect::Defined(Arc::from(name)));
+    }
+    let expected = "worker: and a name of 1 to 64 letters, digits, -, _ and .";
+    Err(WireError::field(Code::BadJob, path, expected, name))
 }
 
 fn named(name: &str, path: &str) -> Result<Dialect, WireError> {
@@ -220,7 +240,9 @@ mod tests {
     fn own(dialect: &Value) -> OwnDialect {
         match parsed(dialect).unwrap() {
             AnyDialect::Own(own) => (*own).clone(),
-            AnyDialect::Known(dialect) => panic!("{} is known", dialect.name()),
+            other @ (AnyDialect::Known(_) | AnyDialect::Defined(_)) => {
+                panic!("{} is no table", other.name())
+            }
         }
     }
 
@@ -246,6 +268,14 @@ mod tests {
     }
 
     #[test]
+    fn a_function_of_the_worker_has_a_name_that_no_dialect_has() {
+        let function = parsed(&json!("worker:mine")).unwrap();
+
+        assert_eq!(function, AnyDialect::Defined(Arc::from("mine")));
+        assert!(Dialect::names().all(|name| !name.contains(':')));
+    }
+
+    #[test]
     fn a_window_is_text_milliseconds_or_a_header() {
         let window = |window: Value| own(&json!({ "window": window })).window.unwrap();
 
@@ -266,6 +296,9 @@ mod tests {
         let cases = [
             (json!("klingon"), ""),
             (json!({}), ""),
+            (json!("worker:"), ""),
+            (json!("worker:a b"), ""),
+            (json!(format!("worker:{}", "x".repeat(65))), ""),
             (json!({ "limit": "" }), ".limit"),
             (json!({ "limit": long }), ".limit"),
             (json!({ "remaining": "X Left" }), ".remaining"),

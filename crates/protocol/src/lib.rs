@@ -21,6 +21,7 @@ mod preset;
 pub mod reply;
 pub mod request;
 pub mod statuses;
+pub mod told;
 #[cfg(test)]
 mod typescript;
 

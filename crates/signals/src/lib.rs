@@ -15,6 +15,7 @@ mod preset;
 mod reading;
 mod retry_after;
 mod sf;
+mod told;
 mod view;
 
 pub use dialect::{BodyNeed, Dialect};
@@ -24,6 +25,7 @@ pub use preset::{
 };
 pub use reading::{Found, Reading, Unit};
 pub use retry_after::parse_retry_after;
+pub use told::Told;
 pub use view::{MAX_BODY_BYTES, MAX_HEADER_BYTES, MAX_WAIT_MS};
 
 use paceline_core::io::Answer;
@@ -55,6 +57,8 @@ pub struct Response<'a> {
     pub method: &'a str,
     /// The request's URL; empty if not known.
     pub url: &'a str,
+    /// What a function of the app has read in it; looked at where the dialect is [`AnyDialect::Defined`].
+    pub told: Option<&'a Told>,
 }
 
 /// Reads a response that came at `now`.

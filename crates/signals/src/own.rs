@@ -156,21 +156,24 @@ fn timed(view: &View<'_>, Timed { header, kind }: &Timed) -> Option<u64> {
         .flatten()
 }
 
-/// How a server writes its signals: in a known dialect, or in an app's own.
+/// How a server writes its signals: in a known dialect, in an app's own, or so that a function of the app reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AnyDialect {
     /// A known one.
     Known(Dialect),
     /// The app's own.
     Own(Arc<OwnDialect>),
+    /// The app's function of that name has [told](crate::Told).
+    Defined(Arc<str>),
 }
 
 impl AnyDialect {
-    /// Returns its name, `own` for an app's own.
+    /// Returns its name, `own` for an app's own, `worker` for a function in the app's worker.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Known(dialect) => dialect.name(),
             Self::Own(_) => "own",
+            Self::Defined(_) => "worker",
         }
     }
 
@@ -179,6 +182,7 @@ impl AnyDialect {
         match self {
             Self::Known(dialect) => dialect.body(),
             Self::Own(_) => BodyNeed::Errors,
+            Self::Defined(_) => BodyNeed::All,
         }
     }
 
@@ -189,6 +193,12 @@ impl AnyDialect {
                 reading.dialect = self.name();
                 own.read(view, reading);
             }
+            Self::Defined(_) => {
+                reading.dialect = self.name();
+                if let Some(told) = view.told {
+                    told.add_to(reading);
+                }
+            }
         }
     }
 
@@ -197,6 +207,7 @@ impl AnyDialect {
         match self {
             Self::Known(_) => None,
             Self::Own(own) => own.wait(view),
+            Self::Defined(_) => view.told?.retry_after_ms,
         }
     }
 }

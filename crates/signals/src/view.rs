@@ -7,10 +7,10 @@ use std::cell::Cell;
 
 use paceline_core::time::Wall;
 
-use crate::Response;
 use crate::date::parse_date;
 use crate::json::Value;
 use crate::number::{duration, millis, units, units_left};
+use crate::{Response, Told};
 
 /// The longest wait that is believed: a year. What asks for more is cut to it, and marked.
 pub const MAX_WAIT_MS: u64 = 366 * 86_400_000;
@@ -57,6 +57,8 @@ pub(crate) struct View<'a> {
     /// The same as JSON; null where it is none.
     pub(crate) body: Value<'a>,
     pub(crate) headers: &'a [(String, String)],
+    /// What a function of the app has read.
+    pub(crate) told: Option<&'a Told>,
     /// The server's clock where it can be seen, else ours.
     pub(crate) now: Wall,
     pub(crate) unreadable: Cell<u32>,
@@ -73,8 +75,9 @@ impl<'a> View<'a> {
             text,
             body: Value::read(text).unwrap_or(Value::Null),
             headers: response.headers,
+            told: response.told,
             now,
-            unreadable: Cell::new(0),
+            unreadable: Cell::new(response.told.map_or(0, |told| told.unreadable)),
             is_cut: Cell::new(false),
         };
         let date = view.parsed("", "date", |text| {

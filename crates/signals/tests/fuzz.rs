@@ -261,7 +261,7 @@ proptest! {
     fn what_a_server_sends_is_read_within_bounds(
         status in status(), headers in headers(any_value), body in body(), dialect in dialect(), now in any::<u64>(),
     ) {
-        let response = Response { status, headers: &headers, text: Some(&body), method: "POST", url: "https://a.test/graphql" };
+        let response = Response { status, headers: &headers, text: Some(&body), method: "POST", url: "https://a.test/graphql", ..Response::default() };
         for now in [NOW, Wall::from_millis(now)] {
             let reading = read_all(&response, dialect.clone(), now);
             let answer = read(&response, dialect.clone(), Sent::First, now);
@@ -280,7 +280,7 @@ proptest! {
     fn a_wait_of_nothing_is_only_what_was_said(
         status in status(), headers in headers(value), body in body(), dialect in dialect(),
     ) {
-        let response = Response { status, headers: &headers, text: Some(&body), method: "GET", url: "https://a.test/" };
+        let response = Response { status, headers: &headers, text: Some(&body), method: "GET", url: "https://a.test/", ..Response::default() };
         let reading = read_all(&response, dialect, NOW);
 
         prop_assert_ne!(reading.retry_after_ms, Some(0));

@@ -191,7 +191,7 @@ async fn wait(account: &Account, from_us: u64, after_us: u64) {
 
 fn respond(judge: &Judge, verdict: &Verdict, asker: &Asker, number: u64) -> Response<Body> {
     let scenario = &judge.scenario;
-    let mut response = plain(scenario, &verdict.answer);
+    let mut response = plain(scenario, verdict);
     let fields = fields(judge, verdict, number);
     for (name, value) in fields {
         if let Ok(value) = HeaderValue::from_str(&value) {
@@ -213,10 +213,11 @@ fn respond(judge: &Judge, verdict: &Verdict, asker: &Asker, number: u64) -> Resp
 }
 
 /// Status, type and body.
-fn plain(scenario: &Scenario, answer: &Answer) -> Response<Body> {
-    match answer {
+fn plain(scenario: &Scenario, verdict: &Verdict) -> Response<Body> {
+    match &verdict.answer {
         Answer::Served { status, body, .. } => {
-            let mut response = Response::new(Body::from(body.clone()));
+            let body = dialect::served(scenario.dialect, &verdict.views, body.clone());
+            let mut response = Response::new(Body::from(body));
             *response.status_mut() = StatusCode::from_u16(*status).unwrap_or(StatusCode::OK);
             response.headers_mut().insert(
                 header::CONTENT_TYPE,
@@ -255,6 +256,7 @@ fn key_problem(scenario: &Scenario, status: u16, detail: &str) -> Response<Body>
         | Dialect::Github
         | Dialect::Hubspot
         | Dialect::Shopify
+        | Dialect::Body
         | Dialect::None => problem,
     }
     .response()

@@ -4,8 +4,9 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
+use axum::body::Bytes;
 use axum::http::StatusCode;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use crate::judge::CONCURRENCY;
 use crate::limiter::Refusal;
@@ -41,7 +42,7 @@ pub(crate) fn budget(dialect: Dialect, moment: &Moment<'_>) -> Fields {
         Dialect::Hubspot => hubspot(moment),
         Dialect::Shopify => tightest(moment.views).map_or_else(Vec::new, shopify),
         Dialect::Stripe => stripe(moment.refusal),
-        Dialect::None => Vec::new(),
+        Dialect::Body | Dialect::None => Vec::new(),
     }
 }
 
@@ -84,8 +85,24 @@ pub(crate) fn refusal(dialect: Dialect, refusal: &Refusal) -> Problem {
         Dialect::Shopify => problem.with("errors", json!("Exceeded the rate limit. Reduce request rates to resume.")),
         Dialect::Stripe => problem.with("error", json!({
             "type": "invalid_request_error", "code": "rate_limit", "message": "Request rate limit exceeded." })),
+        Dialect::Body => problem.with("wait_ms", json!(refusal.wait_us.div_ceil(1_000))),
         Dialect::Ietf | Dialect::IetfTriple | Dialect::None => problem,
     }
+}
+
+/// The body of an answer that was served, with what is left where the dialect tells it there.
+pub(crate) fn served(dialect: Dialect, views: &[View], body: Bytes) -> Bytes {
+    let view = tightest(views).filter(|_| dialect == Dialect::Body);
+    let object = serde_json::from_slice::<Map<String, Value>>(&body).ok();
+    let Some((view, mut object)) = view.zip(object) else {
+        return body;
+    };
+    let quota = json!({
+        "limit": view.limit, "left": view.remaining,
+        "opens_in_ms": view.reset_us.div_ceil(1_000), "window_ms": view.window_us.div_ceil(1_000),
+    });
+    object.insert("quota".to_owned(), quota);
+    Bytes::from(Value::Object(object).to_string())
 }
 
 /// A date as `Date` and `Retry-After` write it.

@@ -61,6 +61,8 @@ words! {
         Shopify = "shopify",
         /// A reason on refusals and nothing else.
         Stripe = "stripe",
+        /// No header: what is left as the member `quota` of an answer's JSON, the wait as `wait_ms` of a refusal's.
+        Body = "body",
         /// No budget headers.
         None = "none",
     }
@@ -326,7 +328,9 @@ impl Scenario {
             Dialect::Ietf | Dialect::IetfTriple | Dialect::Shopify | Dialect::None => {
                 RetryAfter::Seconds
             }
-            Dialect::Github | Dialect::Hubspot | Dialect::Stripe => RetryAfter::None,
+            Dialect::Github | Dialect::Hubspot | Dialect::Stripe | Dialect::Body => {
+                RetryAfter::None
+            }
         })
     }
 }

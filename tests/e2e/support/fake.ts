@@ -61,6 +61,7 @@ export class FakeSite {
     const url = new URL(request.url ?? "/", this.origin);
     const [, section, name = "", more = ""] = url.pathname.split("/");
     if (section === "api") return this.api(request, response, name, more);
+    if (section === "app") return this.worker(response, name);
     const served = PACKAGES[section ?? ""];
     if (!served) return void response.setHeader("content-type", "text/html").end("<!doctype html><title>blank</title>");
     await new Promise((resolve) => setTimeout(resolve, Number(url.searchParams.get("delay_ms"))));
@@ -72,6 +73,13 @@ export class FakeSite {
     }
     response.setHeader("service-worker-allowed", "/");
     response.writeHead(body ? 200 : 404, { "content-type": TYPES[extname(path)] ?? "text/plain" }).end(body);
+  }
+
+  /** The worker's files of an app. */
+  private async worker(response: ServerResponse, name: string): Promise<void> {
+    const body = await readFile(join(ROOT, "tests/fixtures/app-worker", name)).catch(() => undefined);
+    response.setHeader("service-worker-allowed", "/");
+    response.writeHead(body ? 200 : 404, { "content-type": "text/javascript" }).end(body);
   }
 
   private async api(request: IncomingMessage, response: ServerResponse, name: string, more: string): Promise<void> {

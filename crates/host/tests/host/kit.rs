@@ -37,6 +37,8 @@ pub(crate) struct Sent {
     pub(crate) secrets: Vec<(String, String)>,
     pub(crate) at_ms: u64,
     pub(crate) is_check: bool,
+    /// The function of the worker that is to read its answer.
+    pub(crate) dialect: Option<String>,
     is_live: bool,
 }
 
@@ -274,6 +276,25 @@ impl World {
         self.answer_found(n, status, headers, None);
     }
 
+    /// Answers the n-th request, of which the function of the worker says something.
+    pub(crate) fn answer_told(&mut self, n: usize, status: u16, told: Value) {
+        let sent = &mut self.sent[n];
+        sent.is_live = false;
+        let (seq, attempt) = (sent.seq, sent.attempt);
+        self.input(HostInput::Answered {
+            seq,
+            attempt,
+            status,
+            headers: Vec::new(),
+            text: None,
+            found: None,
+            told: Some(serde_json::from_value(told).expect("what a worker takes out")),
+            ended_at: Mono::from_millis(self.mono_ms),
+            response: json!({ "status": status }),
+            items: Items::Shared,
+        });
+    }
+
     /// Answers the n-th request, a check.
     pub(crate) fn answer_check(&mut self, n: usize, status: u16, found: Found) {
         assert!(self.sent[n].is_check, "no check");
@@ -300,6 +321,7 @@ impl World {
             headers: headers.collect(),
             text: None,
             found,
+            told: None,
             ended_at: Mono::from_millis(self.mono_ms),
             response: json!({ "status": status }),
             items: Items::Shared,
@@ -318,6 +340,7 @@ impl World {
             headers: Vec::new(),
             text: None,
             found: None,
+            told: None,
             ended_at: Mono::from_millis(self.mono_ms),
             response: json!({ "status": 200, "whole": true }),
             items,
@@ -506,6 +529,7 @@ impl World {
                 body,
                 secrets,
                 is_check,
+                dialect,
                 ..
             } => {
                 let request = match batch {
@@ -521,6 +545,7 @@ impl World {
                     headers,
                     body,
                     is_check,
+                    dialect: dialect.map(|name| name.to_string()),
                     secrets: secrets.reveal().collect(),
                     at_ms: self.mono_ms,
                     is_live: true,
@@ -580,6 +605,7 @@ fn open(store: &MemoryStore<Value>, life: u32, bounds: Bounds, now: Now) -> Host
         durable: true,
         seed: u64::from(life),
         bounds,
+        dialects: ["mine".to_owned()].into(),
     };
     Host::new(config, opened, now)
 }

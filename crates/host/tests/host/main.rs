@@ -18,3 +18,4 @@ mod sending;
 mod settling;
 mod snapshots;
 mod storage;
+mod told;

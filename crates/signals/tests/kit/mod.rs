@@ -43,6 +43,7 @@ pub(crate) fn normal_form(case: &Value, dialect: Dialect) -> Value {
         text: case["body"].as_str(),
         method: request["method"].as_str().unwrap_or(""),
         url: url.unwrap_or(""),
+        ..Response::default()
     };
     let now = Wall::from_millis(case["now_epoch_ms"].as_u64().unwrap_or(0));
     let reading = read_all(&response, dialect, now);

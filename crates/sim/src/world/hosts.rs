@@ -113,6 +113,7 @@ impl World {
                 max_jobs: self.settings.max_jobs,
                 ..Bounds::default()
             },
+            dialects: std::collections::BTreeSet::new(),
         };
         self.model.pacing.owner_starts(epoch);
         self.excuse_late();

@@ -314,6 +314,7 @@ impl World {
                 headers: Vec::new(),
                 text: None,
                 found: None,
+                told: None,
                 ended_at: self.now_of(life).mono,
                 response: json!({ "status": 200 }),
                 items: Items::Each(
@@ -330,6 +331,7 @@ impl World {
                 headers,
                 text: (status >= 400).then(|| "no".to_owned()),
                 found,
+                told: None,
                 ended_at: self.now_of(life).mono,
                 response: json!({ "status": status }),
                 items: Items::Shared,

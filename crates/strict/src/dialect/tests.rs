@@ -211,3 +211,20 @@ fn a_refusal_names_the_violated_policy() {
         "https://iana.org/assignments/http-problem-types#quota-exceeded"
     );
 }
+
+#[test]
+fn the_body_alone_tells_what_is_left_and_how_long_to_wait() {
+    let views = [view("burst", 10, 2_000, 3, 1_400_001)];
+    let body = Bytes::from_static(b"{\"ok\":true}");
+
+    let served_in = |dialect| served(dialect, &views, body.clone());
+    let answer: Value = serde_json::from_slice(&served_in(Dialect::Body)).expect("JSON");
+    let problem = refusal(Dialect::Body, &refused(1_400_001)).body();
+    let problem: Value = serde_json::from_str(&problem).expect("JSON");
+
+    let quota = json!({ "limit": 10, "left": 3, "opens_in_ms": 1_401, "window_ms": 2_000 });
+    assert_eq!(answer, json!({ "ok": true, "quota": quota }));
+    assert_eq!(told(Dialect::Body, &views, Some(&refused(1))), []);
+    assert_eq!(problem["wait_ms"], json!(1_401));
+    assert_eq!(served_in(Dialect::None), body);
+}
