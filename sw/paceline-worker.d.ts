@@ -53,6 +53,8 @@ export interface Signals {
   concurrency?: number | null;
   /** Whether the same request may be sent again, where the status does not tell. */
   retryable?: boolean | null;
+  /** Whether `retryAfterMs` is a guess, so that the pause is shown as an estimate. */
+  estimated?: boolean | null;
 }
 
 export interface BudgetSignal {

@@ -21,7 +21,7 @@ pub struct Signals {
     pub concurrency: Option<u32>,
     /// Whether the server says that the same request may be sent again; none where it does not say.
     pub is_retryable: Option<bool>,
-    /// Whether the wait is our guess, because what the server said could not be seen.
+    /// Whether the wait that it tells is a guess. Where it tells none, the guess is ours.
     pub is_estimate: bool,
 }
 

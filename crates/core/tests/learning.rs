@@ -684,3 +684,20 @@ fn a_wait_beyond_the_bound_fails_the_jobs_where_the_app_says_so() {
     assert_eq!(world.settled["d"].1.reason, Some(Reason::WaitTooLong));
     assert_eq!(world.settled["e"].0, State::Done);
 }
+
+#[test]
+fn a_told_wait_that_is_a_guess_is_shown_as_an_estimate() {
+    let mut world = World::new(&["10/s"], None);
+    world.server.says = Some(Box::new(|moment| Signals {
+        is_estimate: moment.status == 429,
+        ..Signals::default()
+    }));
+
+    refused_for(&mut world, 5_000);
+
+    let shown = &world.core.snapshot(world.clock()).budgets[&id("api")];
+    assert!(shown.pause_is_estimate);
+    let (_, are_guesses) = pauses(&world);
+    assert!(are_guesses);
+    assert_eq!(starts_between(&world, 10, 5_010), 0);
+}

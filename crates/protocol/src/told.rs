@@ -44,7 +44,8 @@ pub enum Loose {
 
 const FORM: &str =
     "null, or an object such as { isRateLimited: true, retryAfterMs: 2000, budgets: [] }";
-const FIELD: &str = "one of isRateLimited, retryAfterMs, budgets, cost, concurrency, retryable";
+const FIELD: &str =
+    "one of isRateLimited, retryAfterMs, budgets, cost, concurrency, retryable, estimated";
 const BUDGET_FIELD: &str = "one of scope, limit, remaining, resetInMs, windowMs";
 const BUDGETS: &str = "up to 16 objects such as { limit: 100, remaining: 12, resetInMs: 3000 }";
 /// The most units, and the longest name of a scope, that are believed.
@@ -141,6 +142,7 @@ impl Reader {
             "cost" => told.cost = self.count(at, value, 0),
             "concurrency" => told.concurrency = self.count(at, value, 1),
             "retryable" => told.is_retryable = self.flag(at, value),
+            "estimated" => told.is_estimate = self.flag(at, value).unwrap_or(false),
             _ => self.wrong(at, FIELD, &value.shown()),
         }
     }

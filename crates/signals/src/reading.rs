@@ -47,6 +47,8 @@ pub struct Reading {
     pub cost: Option<u32>,
     /// Whether the server says that the same request may be sent again.
     pub is_retryable: Option<bool>,
+    /// Whether the wait that it tells is a guess.
+    pub is_estimate: bool,
     /// Values that were there and could not be read.
     pub unreadable: u32,
     /// Whether a wait was longer than [`MAX_WAIT_MS`](crate::MAX_WAIT_MS), and was cut to it.
@@ -207,7 +209,7 @@ impl Reading {
             cost: self.cost,
             concurrency: in_flight.and_then(|found| u32::try_from(found.budget.limit?).ok()),
             is_retryable: self.is_retryable,
-            is_estimate: false,
+            is_estimate: self.is_estimate,
         }
     }
 }

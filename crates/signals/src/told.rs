@@ -22,6 +22,8 @@ pub struct Told {
     pub concurrency: Option<u32>,
     /// Whether the same request may be sent again.
     pub is_retryable: Option<bool>,
+    /// Whether the wait is a guess.
+    pub is_estimate: bool,
     /// Values that were there and could not be read.
     pub unreadable: u32,
 }
@@ -40,6 +42,7 @@ impl Told {
             reading.push_concurrency(None, Some(u64::from(most)), None);
         }
         reading.cost = self.cost;
+        reading.is_estimate = self.is_estimate;
         reading.is_retryable = self.is_retryable.or(reading.is_retryable);
     }
 }

@@ -162,6 +162,13 @@ impl Budget {
         }
     }
 
+    /// Notes that the wait which the last refusal told is a guess.
+    pub(crate) fn guessed(&mut self) {
+        if let Some(pause) = &mut self.pause {
+            pause.is_estimate = true;
+        }
+    }
+
     /// Ends the pause if it is over. Returns whether it did.
     pub(crate) fn reopen_if_due(&mut self, now: Mono) -> bool {
         let Some(pause) = self.pause else {

@@ -208,12 +208,16 @@ impl Core {
         if answer.status != 0 {
             budget.note_refusal(now.mono);
         }
-        let refusal = budget.refused(
+        let mut refusal = budget.refused(
             job.claimed_at,
             asked_ms(&answer.signals),
             now,
             &mut self.rng,
         );
+        if answer.signals.is_estimate && refusal.is_longer {
+            budget.guessed();
+            refusal.is_estimate = true;
+        }
         let id = job.card.id.clone();
         let not_before = (refusal.earlier_refused > 0).then(|| {
             let spread_ms = self.rng.rand_range(0..refusal.spread_ms.saturating_add(1));

@@ -14,7 +14,7 @@ fn parsed(value: &Value) -> (Told, Vec<String>) {
 #[test]
 fn reads_the_whole_normal_form() {
     let (told, wrong) = parsed(&json!({
-        "isRateLimited": true, "retryAfterMs": 1500.2, "cost": 3, "concurrency": 4, "retryable": false,
+        "isRateLimited": true, "retryAfterMs": 1500.2, "cost": 3, "concurrency": 4, "retryable": false, "estimated": true,
         "budgets": [{ "scope": "search", "limit": 30, "remaining": 12.9, "resetInMs": 8000, "windowMs": 60000 }, {}],
     }));
 
@@ -32,6 +32,7 @@ fn reads_the_whole_normal_form() {
         cost: Some(3),
         concurrency: Some(4),
         is_retryable: Some(false),
+        is_estimate: true,
         unreadable: 0,
     };
     assert_eq!(told, expected);

@@ -56,6 +56,7 @@ pub(crate) fn normal_form(case: &Value, dialect: Dialect) -> Value {
         "window_ms": reading.first.window_ms,
         "scope": reading.first.scope,
         "cost": reading.cost,
+        "estimated": reading.is_estimate || (reading.is_rate_limited && reading.retry_after_ms.is_none()),
         "budgets": reading.found.iter().map(budget).collect::<Vec<_>>(),
     });
     for (key, value) in [
