@@ -481,8 +481,9 @@ impl BudgetConfig {
         }
     }
 
-    /// Returns the part of the budget for the requests of some methods (all when empty) that `rules` count: a budget under this one, so that theirs and its
-    /// own must admit. What their answers say of limits, and their refusals, are the whole budget's.
+    /// Returns the part of the budget for the requests of some methods (all when empty) that `rules` count: a budget under
+    /// this one, so that theirs and its own must admit. What their answers say of limits, and their refusals, are the whole
+    /// budget's.
     ///
     /// # Errors
     /// When there are too many rules, or the name of the part would be too long.

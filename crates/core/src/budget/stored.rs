@@ -1,8 +1,8 @@
 //! What is stored of a budget, and what a new owner takes over of it and of earlier attempts.
 
-use super::Budget;
 use super::adapt::{TENTH, WHOLE};
 use super::pause::Pause;
+use super::{Budget, Spend};
 use crate::config::MAX_RULES;
 use crate::job::{BudgetRecord, HoldCause};
 use crate::time::{Now, Wall};
@@ -40,12 +40,11 @@ impl Budget {
     }
 
     /// Takes what an attempt of an earlier owner used; attempts come in the order of their starts.
-    pub(crate) fn restore_spent(&mut self, cost: u32, start: Wall, end: Wall, now: Now) {
-        for (index, limiter) in self.limiters.iter_mut().enumerate() {
-            limiter.restore(cost, start, end, now);
-            let back_at = limiter.back_at(now.mono, now.wall.since(start));
-            self.pacer.restore(index, cost, now.mono, back_at);
+    pub(crate) fn restore_spent(&mut self, spend: &Spend, now: Now) {
+        for limiter in &mut self.limiters {
+            limiter.restore(spend.cost, spend.start, spend.end, now);
         }
+        self.space_after(spend, now);
     }
 
     /// Counts an attempt of an earlier owner as in flight until it is over.

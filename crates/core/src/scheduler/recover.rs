@@ -86,7 +86,7 @@ impl Core {
             budget.restore(&record, now);
         }
         for spend in self.spends(&id, now) {
-            budget.restore_spent(spend.cost, spend.start, spend.end, now);
+            budget.restore_spent(&spend, now);
             budget.restore_in_flight(spend.end, now);
         }
         let mut jobs = Vec::new();
